@@ -7,7 +7,7 @@ use crate::program;
 
 /// The programs that print references, and their files; a test of each crate holds the file against
 /// it.
-const PRINTED: [(&str, &str); 4] = [
+const PRINTED: [(&str, &str); 5] = [
     (
         "run --quiet -p wb-message --features schema --example transcript_schema",
         "docs/reference/transcript.schema.json",
@@ -16,6 +16,7 @@ const PRINTED: [(&str, &str); 4] = [
         "run --quiet -p wb-conductor --features schema --example settings_schema",
         "docs/reference/settings.schema.json",
     ),
+    ("run --quiet -p wb-bind --features schema --example api_schema", "docs/reference/api.schema.json"),
     ("run --quiet -p wb-cli --features schema -- hook --schema", "crates/wb-cli/hook.schema.json"),
     ("run --quiet -p wb-formats --all-features --example formats_table", "docs/reference/formats.md"),
 ];

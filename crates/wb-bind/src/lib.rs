@@ -1,11 +1,68 @@
-//! One function.
+//! One function in JSON: [`call()`] weighs, compacts, checks, repairs, converts and looks up a
+//! session or request of any format. It is what the packages for Python and JavaScript and the
+//! command `wb api` call.
+//!
+//! ```
+//! let call = r#"{"operation": "weigh", "format": "openai-chat",
+//!                "messages": [{"role": "user", "content": "Hello."}]}"#;
+//! let answer: serde_json::Value = serde_json::from_str(&wb_bind::call(call))?;
+//! assert_eq!(answer["result"]["messages"], 1);
+//! # Ok::<(), serde_json::Error>(())
+//! ```
 
 mod strategy;
 mod known_window;
 mod measure;
 mod validity;
+mod conversion;
+mod conversion_losses;
+mod call;
+mod input;
+mod session;
+mod operations;
+mod context;
+#[cfg(feature = "schema")]
+mod schema;
 
+use serde::Serialize;
+
+pub use call::{Call, CallError, ErrorKind, Operation, Options, VERSION};
+pub use context::Context;
+pub use conversion::{Conversion, ConversionError, NewPlace, Target, convert_document};
 pub use known_window::{KnownWindow, WindowFrom};
 pub use measure::{Measure, counted_before, tracker_of};
+pub use operations::recall::index_document;
+#[cfg(feature = "schema")]
+pub use schema::schema;
+pub use session::whole_facts;
 pub use strategy::Strategy;
 pub use validity::Validity;
+
+use call::Answer;
+
+/// Carries out a call and returns the answer, both as JSON.
+pub fn call(text: &str) -> String {
+    match Call::parse(text) {
+        Ok(call) => match call.operation {
+            Operation::Weigh => json(operations::weigh::weigh(&call)),
+            Operation::Compact => json(operations::compact::compact(&call)),
+            Operation::Facts => json(operations::facts::facts(&call)),
+            Operation::Audit => json(operations::facts::check_summary(&call)),
+            Operation::Validate => json(operations::rules::validate(&call)),
+            Operation::Repair => json(operations::rules::repair(&call)),
+            Operation::Convert => json(operations::convert::convert(&call)),
+            Operation::Recall => json(operations::recall::recall(&call)),
+        },
+        Err(error) => json::<()>(Err(error)),
+    }
+}
+
+fn json<T: Serialize>(result: Result<T, CallError>) -> String {
+    // Maps have text as keys, and numbers are finite.
+    serde_json::to_string(&Answer::from(result)).unwrap_or_default()
+}
+
+/// Returns whether an answer reports an error.
+pub fn is_error(answer: &str) -> bool {
+    answer.starts_with(&format!("{{\"version\":{VERSION},\"error\""))
+}

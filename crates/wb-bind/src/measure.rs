@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use wb_budget::{ContextTracker, FittedCounter, ModelCard, TokenCounter, WeighedTranscript, prefix_sums};
-use wb_formats::{Document, Segment, SystemAndTools, UsageAt, View};
+use wb_formats::{Document, Segment, UsageAt, View};
 use wb_message::Message;
 use wb_message::markers::is_synthetic;
 
@@ -26,17 +26,18 @@ pub struct Measure {
 }
 
 impl Measure {
-    /// Weighs messages and anchors the weight on the providers' counts. If they counted nothing
+    /// Weighs messages and anchors the weight on the providers' counts; `outside` weighs what is
+    /// sent outside of them, such as the system prompt. If the providers counted nothing
     /// since a compaction, `before` supplies the overhead; a request contains it.
     pub fn new(
         opened: &View,
-        outside: &SystemAndTools,
+        outside: &dyn Fn(&dyn TokenCounter) -> u64,
         before: Option<&Segment>,
         card: &ModelCard,
         limit: u64,
     ) -> Self {
         let tracker = tracker_of(opened.model.as_deref());
-        let said_tokens = outside.tokens(&*tracker.calibrated());
+        let said_tokens = outside(&*tracker.calibrated());
         let mut tracker = tracker.with_overhead_tokens(said_tokens);
         // A window that fit what was counted also fit the overhead; a smaller one is only tried
         // out.

@@ -32,6 +32,7 @@ impl Validity {
 
     /// Returns the same validity for other messages of the view, regardless of generated call ids:
     /// reading the written file back generates new ones.
+    #[must_use]
     pub fn by_order(self, view: &View, messages: &[Message], sent: &SentAs<'_>) -> Self {
         match view.provenance.with_ids_by_order(messages) {
             Cow::Borrowed(_) => self,

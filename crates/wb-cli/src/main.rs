@@ -74,6 +74,7 @@ fn run(shell: &Shell, command: Option<Command>) -> Result<Exit> {
         Some(Command::Validate(args)) => return commands::validate::validate(shell, &args),
         Some(Command::Repair(args)) => return commands::repair::repair(shell, &args),
         Some(Command::Convert(args)) => commands::convert::convert(shell, &args),
+        Some(Command::Api) => return commands::api::api(shell),
         Some(Command::Formats) => commands::formats::formats(shell),
         Some(Command::Doctor(args)) => return commands::doctor::doctor(shell, &args),
         Some(Command::Session(command)) => commands::session::run(shell, &command),

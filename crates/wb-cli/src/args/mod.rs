@@ -11,7 +11,6 @@ pub(crate) mod install;
 pub(crate) mod session;
 pub(crate) mod replay;
 pub(crate) mod recall;
-pub(crate) mod convert_target;
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -20,7 +19,6 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use wb_dialect::Dialect;
 use wb_passes::ImagePolicy;
 
-use crate::args::convert_target::Target;
 use crate::args::install::{Install, Uninstall};
 #[cfg(feature = "mcp")]
 use crate::args::mcp::McpArgs;
@@ -31,6 +29,7 @@ use crate::args::session::SessionCommand;
 use crate::args::values::{TargetSize, images, target_size, window};
 use crate::args::write_to::WriteTo;
 use wb_bind::Strategy;
+use wb_bind::Target;
 
 pub(crate) use crate::args::policy::Policy;
 
@@ -198,6 +197,11 @@ pub(crate) enum Command {
     /// a summary that contradicts the session, unreadable lines. Writes nothing. Exits with 3 if
     /// anything is found.
     Doctor(Doctor),
+    /// Carry out one call as JSON, as the packages for Python and JavaScript do
+    ///
+    /// Reads the call from standard input and writes the answer to standard output.
+    /// docs/reference/api.schema.json describes both.
+    Api,
     /// Handle a compaction request from an agent (JSON in, JSON out)
     ///
     /// The plug-ins of `wb install` run it. Reads the request from standard input and writes the

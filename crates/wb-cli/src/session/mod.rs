@@ -24,16 +24,14 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
-use wb_bind::{KnownWindow, Measure, Strategy, WindowFrom, counted_before};
+use wb_bind::{KnownWindow, Measure, Strategy, WindowFrom, counted_before, whole_facts};
 use wb_budget::{Catalog, ModelCard, budget_limit};
 use wb_conductor::{Compactor, CondenseOpts};
 use wb_facts::Facts;
 use wb_formats::{Document, FormatError, SystemAndTools, View, newest, open_path, open_path_as};
 use wb_message::Message;
-use wb_message::markers::is_synthetic;
 use wb_passes::ImagePolicy;
-use wb_record::{Access, MemoryParts, Note};
-use wb_replay::collect_facts;
+use wb_record::{Access, MemoryParts};
 
 use crate::args::Policy;
 use crate::args::format_option;
@@ -120,7 +118,8 @@ impl Session {
         let before = counted_before(document.as_ref(), &conversation, &opened);
         let outside = SystemAndTools::from_document(document.as_ref()).unwrap_or_default();
         let limit = limit(&card, &policy);
-        let measure = Measure::new(&opened, &outside, before.as_ref(), &card, limit);
+        let measure =
+            Measure::new(&opened, &|counter| outside.tokens(counter), before.as_ref(), &card, limit);
         let images = ImagePolicy::default();
         Self {
             file,
@@ -163,12 +162,7 @@ impl Session {
     /// Collects the facts of the session, with what was said before a compaction as far as the
     /// document still has it.
     pub(crate) fn facts(&self, messages: &[Message]) -> Facts {
-        // The digest of some agents cannot be read, or is no message of its own.
-        let has_asides = self.opened.notes.iter().any(|note| matches!(note, Note::QueuedPrompts { .. }));
-        let is_later = messages.iter().any(is_synthetic) || self.opened.is_compacted() || has_asides;
-        let vocabulary = &self.opened.vocabulary;
-        let whole = || collect_facts(self.document.as_ref(), &self.conversation, vocabulary).ok();
-        is_later.then(whole).flatten().unwrap_or_else(|| Facts::from_messages(messages, vocabulary))
+        whole_facts(self.document.as_ref(), &self.conversation, &self.opened, messages)
     }
 
     pub(crate) fn card(&self) -> ModelCard {

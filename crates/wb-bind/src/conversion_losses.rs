@@ -9,7 +9,7 @@ use wb_message::markers::{is_pinned, server_tool};
 use wb_message::{Block, Content, Message, Pairing};
 use wb_record::{MemoryParts, Parts};
 
-use crate::terminal::number::count;
+use crate::conversion::count;
 
 /// The prefixes of notes that replace non-text content.
 const NOTES: [&str; 3] = ["[document: ", "[file: ", "[image: "];

@@ -1,0 +1,112 @@
+//! A document that was read and weighed.
+
+use std::sync::Arc;
+
+use wb_budget::{Catalog, ModelCard, budget_limit};
+use wb_conductor::{Compactor, CondenseOpts};
+use wb_facts::Facts;
+use wb_formats::{Document, Note, SystemAndTools, View, newest};
+use wb_message::Message;
+use wb_message::markers::is_synthetic;
+use wb_replay::collect_facts;
+
+use crate::call::{CallError, ErrorKind, Options};
+use crate::input::{Input, not_read};
+use crate::known_window::KnownWindow;
+use crate::measure::{Measure, counted_before};
+
+/// A session as the operations see it.
+pub(crate) struct Session {
+    pub(crate) input: Input,
+    /// Which of its conversations it is.
+    pub(crate) conversation: String,
+    pub(crate) view: View,
+    pub(crate) window: KnownWindow,
+    pub(crate) measure: Measure,
+    /// The token limit.
+    pub(crate) limit: u64,
+}
+
+impl Session {
+    /// Reads and weighs the input of a call.
+    pub(crate) fn open(input: Input, options: &Options) -> Result<Self, CallError> {
+        let impossible = |error| CallError::new(ErrorKind::Option, error, "leave out the option");
+        let policy = options.policy().validated().map_err(impossible)?;
+        if options.window == Some(0) || options.target_tokens == Some(0) {
+            return Err(CallError::new(ErrorKind::Option, "a size of 0 tokens", "leave out the option"));
+        }
+        let document = input.document.as_ref();
+        let conversation = newest(document).map_err(|error| not_read(&error))?;
+        let mut view = document.view(&conversation).map_err(|error| not_read(&error))?;
+        view.model = options.model.clone().or(view.model);
+        let window = KnownWindow::new(options.window, &view, Catalog::built_in());
+        let card = card(&view, window.tokens);
+        let limit = whole(budget_limit(&card, &policy));
+        let outside = SystemAndTools::from_document(document).unwrap_or_default();
+        let before = counted_before(document, &conversation, &view);
+        let overhead = options.overhead_tokens;
+        let outside =
+            |counter: &dyn wb_budget::TokenCounter| outside.tokens(counter).saturating_add(overhead);
+        let measure = Measure::new(&view, &outside, before.as_ref(), &card, limit);
+        Ok(Self { input, conversation, view, window, measure, limit })
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.measure.context_tokens > self.limit
+    }
+
+    /// Returns the decisions of the options for this session.
+    pub(crate) fn compactor(&self, options: &Options) -> Compactor {
+        let abilities = self.input.document.abilities();
+        let compactor = Compactor::new()
+            .card(card(&self.view, self.window.tokens))
+            .policy(options.policy())
+            .pipeline(options.strategy.within(options.images, &abilities))
+            .vocabulary(self.view.vocabulary)
+            .counter(self.measure.counter())
+            .overhead_tokens(self.measure.overhead_tokens)
+            .redact(!options.no_redact);
+        match &options.recall_tool {
+            Some(tool) => compactor.recall_tool(tool.as_str()),
+            None => compactor,
+        }
+    }
+
+    /// Returns the input of one compaction.
+    pub(crate) fn opts(&self, options: &Options, facts: Arc<Facts>) -> CondenseOpts {
+        let counted = self.measure.anchored && self.measure.context_tokens <= self.window.tokens;
+        let is_sized = options.target_tokens.is_some();
+        CondenseOpts {
+            force: options.force && !is_sized,
+            context_tokens: if counted && !is_sized { self.measure.context_tokens } else { 0 },
+            fixed: self.view.provenance.fixed().to_vec().into(),
+            facts: Some(facts),
+            ..CondenseOpts::default()
+        }
+    }
+
+    /// Collects the facts of the messages, with what was said before a compaction.
+    pub(crate) fn facts(&self) -> Facts {
+        whole_facts(self.input.document.as_ref(), &self.conversation, &self.view, &self.view.messages)
+    }
+}
+
+/// Collects the facts of a session's messages, with what was said before a compaction as far as the
+/// document still has it.
+pub fn whole_facts(document: &dyn Document, conversation: &str, view: &View, messages: &[Message]) -> Facts {
+    // The digest of some agents cannot be read, or is no message of its own.
+    let has_asides = view.notes.iter().any(|note| matches!(note, Note::QueuedPrompts { .. }));
+    let is_later = messages.iter().any(is_synthetic) || view.is_compacted() || has_asides;
+    let whole = || collect_facts(document, conversation, &view.vocabulary).ok();
+    is_later.then(whole).flatten().unwrap_or_else(|| Facts::from_messages(messages, &view.vocabulary))
+}
+
+fn card(view: &View, window: u64) -> ModelCard {
+    let id = view.model.clone().unwrap_or_default();
+    ModelCard { id, ..ModelCard::with_window(window) }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a limit is not negative")]
+fn whole(limit: f64) -> u64 {
+    limit as u64
+}

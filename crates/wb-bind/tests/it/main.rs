@@ -1,0 +1,5 @@
+//! The surface as its users see it.
+
+mod context;
+mod laws;
+mod vectors;
