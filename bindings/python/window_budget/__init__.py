@@ -1,0 +1,41 @@
+"""Keeps the messages of LLM agents within their context window.
+
+>>> import window_budget
+>>> messages = [{"role": "user", "content": "Hello."}]
+>>> window_budget.compact(messages, format="openai-chat", window=128_000).messages is None
+True
+"""
+
+from ._calls import (
+    Compaction,
+    Context,
+    Conversion,
+    Repair,
+    WindowBudgetError,
+    audit,
+    call,
+    compact,
+    convert,
+    facts,
+    recall,
+    repair,
+    validate,
+    weigh,
+)
+
+__all__ = [
+    "Compaction",
+    "Context",
+    "Conversion",
+    "Repair",
+    "WindowBudgetError",
+    "audit",
+    "call",
+    "compact",
+    "convert",
+    "facts",
+    "recall",
+    "repair",
+    "validate",
+    "weigh",
+]
