@@ -1,0 +1,105 @@
+// The calls of `wb api` as functions.
+import { NativeContext, call as nativeCall } from "../pkg/window_budget_wasm.js";
+
+/** A call that has no result: kind, message and hint. */
+export class WindowBudgetError extends Error {
+  constructor({ kind, message, hint }) {
+    super(`${message}; ${hint}`);
+    this.name = "WindowBudgetError";
+    this.kind = kind;
+    this.hint = hint;
+  }
+}
+
+/** Carries out any call and returns its result. */
+export function call(operation, fields = {}) {
+  return result(nativeCall(JSON.stringify({ operation, ...fields })));
+}
+
+function result(text) {
+  const answer = JSON.parse(text);
+  if (answer.error) throw new WindowBudgetError(answer.error);
+  return answer.result;
+}
+
+function input(messages, { format, ...options } = {}) {
+  const key = typeof messages === "string" ? "session" : Array.isArray(messages) ? "messages" : "body";
+  return { [key]: messages, format, options };
+}
+
+function output({ messages, body, session }) {
+  return messages ?? body ?? session ?? null;
+}
+
+/** Weighs messages: tokens, limit, over_budget and more. */
+export function weigh(messages, options) {
+  return call("weigh", input(messages, options));
+}
+
+/** Compacts messages that are over budget, or to about target_tokens. */
+export function compact(messages, options) {
+  const done = call("compact", input(messages, options));
+  return { messages: output(done), report: done.report };
+}
+
+/** Returns the facts of messages: requests, constraints, tasks, files, failures, decisions. */
+export function facts(messages, options) {
+  return call("facts", input(messages, options));
+}
+
+/** Checks a summary against the messages that it replaces; returns what is wrong or missing. */
+export function audit(messages, summary, options) {
+  return call("audit", { ...input(messages, options), summary });
+}
+
+/** Returns what a provider would refuse. */
+export function validate(messages, { dialects = [], ...options } = {}) {
+  return call("validate", { ...input(messages, options), dialects }).violations;
+}
+
+/** Repairs what a provider would refuse. */
+export function repair(messages, options) {
+  const done = call("repair", input(messages, options));
+  return { messages: output(done), fixed: done.fixed, left: done.left };
+}
+
+/** Writes messages in another format: a request as an object, a session as text. */
+export function convert(messages, to, options) {
+  const done = call("convert", { ...input(messages, options), to });
+  return { output: output(done), lost: done.lost, violations: done.violations };
+}
+
+/** Looks up words, or a message, file, command or turn; returns excerpts as a tool does. */
+export function recall(messages, question, options) {
+  const asked = typeof question === "string" ? { query: question } : question;
+  return call("recall", { ...input(messages, options), question: asked }).text;
+}
+
+/** The messages of a loop: they are remembered across compactions, which can be undone. */
+export class Context {
+  #native;
+
+  constructor({ format, ...options } = {}) {
+    this.#native = new NativeContext(JSON.stringify({ format, options }));
+  }
+
+  push(...messages) {
+    this.#native.push(JSON.stringify(messages));
+  }
+
+  get messages() {
+    return JSON.parse(this.#native.messages());
+  }
+
+  gate() {
+    return result(this.#native.gate());
+  }
+
+  compact() {
+    return result(this.#native.compact()).report;
+  }
+
+  undo() {
+    return this.#native.undo();
+  }
+}
