@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     };
     let shell = Shell::new(environment, talk_of(cli.global), cli.global.json);
     format_option::set(cli.global.format);
-    let exit = run(&shell, cli.command).unwrap_or_else(|error| failed(&shell, &error));
+    let exit = run(&shell, cli.command, cli.all).unwrap_or_else(|error| failed(&shell, &error));
     shell.say_times();
     exit.into()
 }
@@ -51,9 +51,12 @@ fn failed(shell: &Shell, error: &anyhow::Error) -> Exit {
     })
 }
 
-fn run(shell: &Shell, command: Option<Command>) -> Result<Exit> {
+fn run(shell: &Shell, mut command: Option<Command>, is_all: bool) -> Result<Exit> {
+    if let Some(command) = &mut command {
+        commands::choose_session::choose_sessions(shell, command)?;
+    }
     match command {
-        None => return commands::overview::overview(shell),
+        None => return commands::overview::overview(shell, is_all),
         Some(Command::Weigh(args)) => return commands::weigh::weigh(shell, &args),
         Some(Command::Plan(args)) => commands::plan::plan(shell, &args),
         Some(Command::Compact(args)) => commands::compact::compact(shell, &args),
@@ -89,6 +92,10 @@ fn parse(args: Vec<OsString>, environment: &Environment) -> Result<Cli, clap::Er
     let mut command = Cli::command().term_width(environment.columns.min(HELP_COLUMNS));
     let cli = Cli::from_arg_matches(&command.try_get_matches_from_mut(args)?)?;
     match &cli.command {
+        Some(_) if cli.all => {
+            let what = "--all is for the list of sessions, which `wb --all` shows";
+            Err(command.error(clap::error::ErrorKind::ArgumentConflict, what))
+        }
         Some(Command::Completions(_) | Command::Man(_)) if cli.global.json => {
             let what = "it has no JSON form, since a shell or man reads it";
             Err(command.error(clap::error::ErrorKind::ArgumentConflict, what))

@@ -33,6 +33,9 @@ use wb_bind::Target;
 
 pub(crate) use crate::args::policy::Policy;
 
+/// The word for the newest session of the working folder, as any folder is the newest in it.
+pub(crate) const NEWEST: &str = ".";
+
 /// The end of the help and of the manual of `wb`.
 const AFTER_HELP: &str = "\
 Exit codes:
@@ -60,12 +63,14 @@ Environment:
   PI_CODING_AGENT_DIR
                      folder of pi, instead of ~/.pi/agent
   XDG_CONFIG_HOME    folder of settings, including those of opencode, instead of ~/.config
-  XDG_STATE_HOME     folder of the log of agents' compactions, instead of ~/.local/state";
+  XDG_STATE_HOME     folder of the log of agents' compactions, instead of ~/.local/state
+  XDG_CACHE_HOME     folder of the titles and figures of sessions, instead of ~/.cache";
 
 /// Measure, preview and compact the sessions of coding agents.
 ///
-/// Without a command, shows how full the most recent sessions on this machine are, and writes
-/// nothing.
+/// Without a command, lists the sessions of this folder and the newest elsewhere, with their ids
+/// and how full they are. A command takes a session by its file, its id or the start of it, words
+/// of its title, or none for the newest of this folder.
 ///
 /// Reads sessions of coding agents, logs of evaluations and request bodies, and detects their
 /// format: see `wb formats`. Needs no key and no network unless you name a model.
@@ -74,6 +79,9 @@ Environment:
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+    /// List all sessions, not only the newest
+    #[arg(long)]
+    pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) global: Global,
 }
@@ -298,8 +306,10 @@ pub(crate) struct Manual {
 
 #[derive(Debug, Args)]
 pub(crate) struct Weigh {
-    /// Session files or folders; `-` is standard input
-    #[arg(required = true, value_name = "FILE")]
+    /// Sessions or folders [default: the newest session of this folder]
+    ///
+    /// A session is a file, an id or the start of it, or words of a title; `-` is standard input.
+    #[arg(value_name = "SESSION")]
     pub(crate) files: Vec<PathBuf>,
     /// Exit with 3 if a session is over its budget
     #[arg(long)]
@@ -311,8 +321,10 @@ pub(crate) struct Weigh {
 /// A session to compact, and its strategy.
 #[derive(Debug, Args)]
 pub(crate) struct CompactionArgs {
-    /// Session file; `-` is standard input
-    #[arg(value_name = "FILE")]
+    /// Session [default: the newest of this folder]
+    ///
+    /// A file, an id or the start of it, or words of a title; `-` is standard input.
+    #[arg(value_name = "SESSION", default_value = NEWEST, hide_default_value = true)]
     pub(crate) file: PathBuf,
     /// Compaction strategy
     #[arg(long, value_enum, default_value_t)]
@@ -355,8 +367,10 @@ pub(crate) struct Compact {
 
 #[derive(Debug, Args)]
 pub(crate) struct Undo {
-    /// Session file
-    #[arg(value_name = "FILE")]
+    /// Session [default: the newest of this folder]
+    ///
+    /// A file, an id or the start of it, or words of a title.
+    #[arg(value_name = "SESSION", default_value = NEWEST, hide_default_value = true)]
     pub(crate) file: PathBuf,
     /// Number of the operation in `wb log` [default: the last]
     #[arg(value_name = "OPERATION")]
@@ -371,8 +385,10 @@ pub(crate) struct Undo {
 
 #[derive(Debug, Args)]
 pub(crate) struct Log {
-    /// Session file [default: list the compactions requested by agents]
-    #[arg(value_name = "FILE")]
+    /// Session [default: list the compactions requested by agents]
+    ///
+    /// A file, an id or words of a title; `.` is the newest session of this folder.
+    #[arg(value_name = "SESSION")]
     pub(crate) file: Option<PathBuf>,
     /// Show one operation in full
     ///
@@ -386,8 +402,10 @@ pub(crate) struct Log {
 
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
-    /// Session file; `-` is standard input
-    #[arg(value_name = "FILE")]
+    /// Session [default: the newest of this folder]
+    ///
+    /// A file, an id or the start of it, or words of a title; `-` is standard input.
+    #[arg(value_name = "SESSION", default_value = NEWEST, hide_default_value = true)]
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) policy: Policy,
@@ -395,17 +413,20 @@ pub(crate) struct Compare {
 
 #[derive(Debug, Args)]
 pub(crate) struct Audit {
-    /// Session file; `-` is standard input
-    #[arg(value_name = "FILE")]
+    /// Session [default: the newest of this folder]
+    ///
+    /// A file, an id or the start of it, or words of a title; `-` is standard input.
+    #[arg(value_name = "SESSION", default_value = NEWEST, hide_default_value = true)]
     pub(crate) file: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Validate {
-    /// Session file or request body; `-` is standard input
+    /// Session or request body [default: the newest session of this folder]
     ///
-    /// A body is for Anthropic, Chat Completions, Responses or Gemini.
-    #[arg(value_name = "FILE")]
+    /// A file, an id or the start of it, or words of a title; `-` is standard input. A body is for
+    /// Anthropic, Chat Completions, Responses or Gemini.
+    #[arg(value_name = "SESSION", default_value = NEWEST, hide_default_value = true)]
     pub(crate) file: PathBuf,
     /// Rules to check, separated by commas [default: those of FILE]
     ///
@@ -416,8 +437,10 @@ pub(crate) struct Validate {
 
 #[derive(Debug, Args)]
 pub(crate) struct Repair {
-    /// Session file or request body; `-` is standard input
-    #[arg(value_name = "FILE")]
+    /// Session or request body [default: the newest session of this folder]
+    ///
+    /// A file, an id or the start of it, or words of a title; `-` is standard input.
+    #[arg(value_name = "SESSION", default_value = NEWEST, hide_default_value = true)]
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) write: WriteTo,
@@ -425,8 +448,10 @@ pub(crate) struct Repair {
 
 #[derive(Debug, Args)]
 pub(crate) struct Convert {
-    /// Session file or request body; `-` is standard input
-    #[arg(value_name = "FILE")]
+    /// Session or request body [default: the newest session of this folder]
+    ///
+    /// A file, an id or the start of it, or words of a title; `-` is standard input.
+    #[arg(value_name = "SESSION", default_value = NEWEST, hide_default_value = true)]
     pub(crate) file: PathBuf,
     /// Format to write
     #[arg(long, value_enum, value_name = "FORMAT")]
@@ -444,8 +469,10 @@ pub(crate) struct Convert {
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
-    /// Session file; `-` is standard input [default: the newest session]
-    #[arg(value_name = "FILE")]
+    /// Session [default: the newest of this folder]
+    ///
+    /// A file, an id or the start of it, or words of a title; `-` is standard input.
+    #[arg(value_name = "SESSION")]
     pub(crate) file: Option<PathBuf>,
     /// Context window, such as 200k [default: the file's, model's or 200k]
     ///

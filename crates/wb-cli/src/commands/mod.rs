@@ -1,5 +1,6 @@
 //! The commands, one file or folder each.
 
+pub(crate) mod choose_session;
 pub(crate) mod overview;
 pub(crate) mod weigh;
 pub(crate) mod compaction_log;

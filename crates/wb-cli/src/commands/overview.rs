@@ -1,8 +1,8 @@
-//! `wb` alone: the newest sessions on this machine, with their meters.
+//! `wb` alone: the sessions of this folder and the newest elsewhere, with their meters.
 
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use anyhow::Result;
 use clap::CommandFactory;
@@ -13,27 +13,37 @@ use crate::args::{Cli, Policy};
 use crate::platform::clock::unix_ms;
 use crate::platform::environment::Environment;
 use crate::session::Session;
-use crate::session::agent_folders::{AgentFolder, FoundSession, agent_folders, working_folder};
-use crate::session::session_line::RowLayout;
+use crate::session::agent_trigger::AgentSettings;
+use crate::session::config::Config;
+use crate::session::find::agent_folders::{AgentFolder, FoundSession, agent_folders};
+use crate::session::find::known_sessions::{KnownSession, KnownSessions};
+use crate::session::find::session_cache::CachedMeter;
+use crate::session::meter::bar_of;
 use crate::terminal::escape::{escaped, shell_word};
 use crate::terminal::exit_code::Exit;
 use crate::terminal::number::{count, grouped};
 use crate::terminal::shell::Shell;
-use crate::terminal::style::{DIM, HEAD};
+use crate::terminal::style::{BAD, DIM, HEAD};
 use crate::terminal::user_error::UserError;
-use crate::terminal::wrap::{Page, width};
+use crate::terminal::wrap::{Page, head, width};
 use wb_bind::Strategy;
 
-/// Sessions that are shown.
+/// Sessions of this folder that are shown.
+const SHOWN_HERE: usize = 10;
+/// Sessions that are shown in all, at least.
 const SHOWN: usize = 5;
 const AGENT_COLUMNS: usize = 11;
-const AGE_COLUMNS: usize = 6;
+const NARROW_AGENT_COLUMNS: usize = 8;
+const MOST_ID_COLUMNS: usize = 20;
+/// The fewest columns of a page that has tokens next to the percentage.
+const COLUMNS_WITH_TOKENS: usize = 80;
 
 /// The answer of `wb --json`.
 #[derive(Debug, Serialize)]
 struct Overview {
     sessions: Vec<ListedSession>,
     n_found: usize,
+    n_here: usize,
     places: Vec<Looked>,
 }
 
@@ -51,44 +61,64 @@ struct Looked {
 #[derive(Debug, Serialize)]
 struct ListedSession {
     agent: &'static str,
+    id: String,
     file: String,
+    here: bool,
+    title: Option<String>,
+    prompt: Option<String>,
     modified: String,
     folder: Option<String>,
-    format: Option<&'static str>,
+    format: Option<String>,
     messages: Option<usize>,
     tokens: Option<u64>,
     window: Option<u64>,
     limit: Option<u64>,
+    /// The size at which the agent compacts by itself; the limit if its rule is not known.
+    trigger: Option<u64>,
     over_budget: Option<bool>,
     anchored: Option<bool>,
     error: Option<UserError>,
 }
 
-/// Shows the newest sessions of the known agents; reads and writes nothing else.
-pub(crate) fn overview(shell: &Shell) -> Result<Exit> {
+/// The sessions to show, with what is needed to weigh them.
+struct List<'a> {
+    shell: &'a Shell,
+    known: KnownSessions,
+    settings: u64,
+}
+
+/// Shows sessions of the known agents; writes nothing but what it read of them.
+pub(crate) fn overview(shell: &Shell, is_all: bool) -> Result<Exit> {
     let folders = agent_folders(&shell.environment);
     let all: Vec<Vec<FoundSession>> =
         shell.timed("looking", || folders.iter().map(AgentFolder::sessions).collect());
     let looked: Vec<Looked> =
         folders.iter().zip(&all).map(|(folder, found)| looked(folder, found.len())).collect();
-    let mut found: Vec<FoundSession> = all.into_iter().flatten().collect();
-    found.sort_by(|one, two| two.modified.cmp(&one.modified).then_with(|| one.path.cmp(&two.path)));
-    let n_found = found.len();
-    found.truncate(SHOWN);
+    let environment = &shell.environment;
+    let found = all.into_iter().flatten().collect();
+    let known = shell.timed("reading titles", || {
+        KnownSessions::from_found(environment, found, environment.working.as_deref())
+    });
+    let settings = Config::read(environment, environment.working.as_deref())?.text();
+    let settings = AgentSettings::read(environment).fingerprint(&settings);
+    let mut list = List { shell, known, settings };
     let problems: Vec<UserError> = looked.iter().filter_map(|place| place.error.clone()).collect();
     let exit = if problems.is_empty() { Exit::Done } else { Exit::Failed };
+    let shown = list.select(is_all);
     if shell.is_json {
-        let sessions = found.iter().map(|found| listed(shell, found)).collect();
-        shell.print_json(&Overview { sessions, n_found, places: looked })?;
-        return Ok(exit);
-    }
-    if found.is_empty() {
-        shell.print(|page| nothing(page, &shell.environment, &looked))?;
+        let sessions = shown.iter().map(|session| list.listed(session)).collect();
+        let (n_found, n_here) = (list.known.all.len(), list.known.here().count());
+        shell.print_json(&Overview { sessions, n_found, n_here, places: looked })?;
+    } else if shown.is_empty() {
+        shell.print(|page| nothing(page, environment, &looked))?;
     } else {
-        list(shell, &found, n_found, &looked)?;
+        list.print(&shown)?;
     }
-    for problem in &problems {
-        shell.fail(problem);
+    list.known.close();
+    if !shell.is_json {
+        for problem in &problems {
+            shell.fail(problem);
+        }
     }
     Ok(exit)
 }
@@ -97,86 +127,176 @@ fn looked(place: &AgentFolder, n_found: usize) -> Looked {
     Looked { agent: place.agent, folder: place.folder.display().to_string(), n_found, error: place.problem() }
 }
 
-fn open(shell: &Shell, found: &FoundSession) -> Result<Session, UserError> {
-    Session::open(shell, &found.path, Policy::default(), Strategy::default())
-}
+impl List<'_> {
+    /// Returns the sessions to show: the newest of this folder, then the newest elsewhere.
+    fn select(&self, is_all: bool) -> Vec<KnownSession> {
+        if is_all {
+            return self.known.all.clone();
+        }
+        let n_here = self.known.here().take(SHOWN_HERE).count();
+        let here = self.known.all.iter().take(n_here);
+        let elsewhere = self.known.all.iter().filter(|session| !session.is_here);
+        here.chain(elsewhere.take(SHOWN.saturating_sub(n_here).max(3.min(n_here)))).cloned().collect()
+    }
 
-fn listed(shell: &Shell, found: &FoundSession) -> ListedSession {
-    let opened = open(shell, found);
-    let session = opened.as_ref().ok();
-    ListedSession {
-        agent: found.agent,
-        file: found.path.display().to_string(),
-        modified: iso_ms(unix_ms(found.modified)),
-        folder: working_folder(&found.path).map(|folder| folder.display().to_string()),
-        format: session.map(|session| session.opened.format),
-        messages: session.map(|session| session.opened.messages.len()),
-        tokens: session.map(|session| session.measure.context_tokens),
-        window: session.map(|session| session.window),
-        limit: session.map(|session| session.limit),
-        over_budget: session.map(Session::is_over),
-        anchored: session.map(|session| session.measure.anchored),
-        error: opened.err(),
+    /// Returns the figures of a session, which is read if it has changed.
+    fn meter(&mut self, session: &KnownSession) -> Result<CachedMeter, UserError> {
+        if let Some(meter) = self.known.cache.meter(&session.found, self.settings) {
+            return Ok(meter);
+        }
+        let opened = Session::open(self.shell, &session.found.path, Policy::default(), Strategy::default())?;
+        let trigger = opened.agent_trigger.as_ref().map_or(opened.limit, |trigger| trigger.tokens);
+        let meter = CachedMeter {
+            settings: self.settings,
+            format: opened.opened.format.to_owned(),
+            messages: opened.opened.messages.len(),
+            tokens: opened.measure.context_tokens,
+            window: opened.window,
+            limit: opened.limit,
+            trigger,
+            anchored: opened.measure.anchored,
+        };
+        self.known.cache.set_meter(&session.found, meter.clone());
+        Ok(meter)
+    }
+
+    fn listed(&mut self, session: &KnownSession) -> ListedSession {
+        let weighed = self.meter(session);
+        let KnownSession { found, head, id, is_here } = session;
+        let meter = weighed.as_ref().ok();
+        ListedSession {
+            agent: found.agent,
+            id: id.clone(),
+            file: found.path.display().to_string(),
+            here: *is_here,
+            title: head.title.clone(),
+            prompt: head.prompt.clone(),
+            modified: iso_ms(unix_ms(found.modified)),
+            folder: head.folder.as_ref().map(|folder| folder.display().to_string()),
+            format: meter.map(|meter| meter.format.clone()),
+            messages: meter.map(|meter| meter.messages),
+            tokens: meter.map(|meter| meter.tokens),
+            window: meter.map(|meter| meter.window),
+            limit: meter.map(|meter| meter.limit),
+            trigger: meter.map(|meter| meter.trigger),
+            over_budget: meter.map(|meter| meter.tokens > meter.limit),
+            anchored: meter.map(|meter| meter.anchored),
+            error: weighed.err(),
+        }
+    }
+
+    fn print(&mut self, shown: &[KnownSession]) -> Result<()> {
+        let shell = self.shell;
+        let progress = shell.progress_of_files(shown.len());
+        let mut meters = Vec::with_capacity(shown.len());
+        for session in shown {
+            progress.set_name(&session.name());
+            meters.push(self.meter(session));
+            progress.step();
+        }
+        drop(progress);
+        shell.print(|page| self.render(page, shown, &meters))
+    }
+
+    fn render(
+        &self,
+        page: &mut Page<'_>,
+        shown: &[KnownSession],
+        meters: &[Result<CachedMeter, UserError>],
+    ) -> io::Result<()> {
+        let layout = Layout::new(page.columns, shown);
+        let (n_found, n_here) = (self.known.all.len(), self.known.here().count());
+        let mut part = None;
+        for (session, meter) in shown.iter().zip(meters) {
+            if part != Some(session.is_here) {
+                let n = if session.is_here { n_here } else { n_found - n_here };
+                heading(page, session.is_here, n, part.is_none())?;
+                part = Some(session.is_here);
+            }
+            layout.row(page, session, meter)?;
+            if self.shell.is_verbose() {
+                let path = self.shell.environment.tilde(&session.found.path);
+                writeln!(page, "    {DIM}{}{DIM:#}", escaped(&path))?;
+            }
+        }
+        next(page, &shown[0], n_found - shown.len())
     }
 }
 
-fn list(shell: &Shell, found: &[FoundSession], n_found: usize, looked: &[Looked]) -> Result<()> {
-    let environment = &shell.environment;
-    let names: Vec<String> = found.iter().map(|found| name(environment, &found.path)).collect();
-    let longest = names.iter().map(|name| width(name)).max().unwrap_or(0);
-    let layout = RowLayout::new(environment.columns, &[AGENT_COLUMNS, AGE_COLUMNS], longest);
-    shell.print(|page| {
-        heading(page, environment, found.len(), n_found, looked)?;
-        layout.titles(page, &["agent", "age", "folder"])
-    })?;
-    let now = SystemTime::now();
-    let progress = shell.progress_of_files(found.len());
-    let mut newest = None;
-    for (found, name) in found.iter().zip(names) {
-        progress.set_name(&name);
-        let session = open(shell, found);
-        newest = newest.or(session.is_ok().then_some(found.path.as_path()));
-        let age = age(now.duration_since(found.modified).unwrap_or_default());
-        let leads = [found.agent.to_owned(), age, name];
-        progress.aside(|| {
-            shell.print(|page| {
-                match &session {
-                    Ok(session) => layout.session(page, &leads, session)?,
-                    Err(error) => layout.other(page, &leads, &why(error))?,
-                }
-                let path = environment.tilde(&found.path);
-                if shell.is_verbose() { writeln!(page, "    {DIM}{}{DIM:#}", escaped(&path)) } else { Ok(()) }
-            })
-        })?;
-        progress.step();
+/// Writes the heading of a part of the list.
+fn heading(page: &mut Page<'_>, is_here: bool, n: usize, is_first: bool) -> io::Result<()> {
+    if !is_first {
+        writeln!(page)?;
     }
-    drop(progress);
-    shell.print(|page| next(page, environment, newest))
+    let place = match (is_here, is_first) {
+        (true, _) => "in this folder",
+        (false, true) => "on this machine, none in this folder",
+        (false, false) => "elsewhere, the newest first",
+    };
+    page.heading(&count(n, "session", "sessions"), place)
 }
 
-fn heading(
-    page: &mut Page<'_>,
-    environment: &Environment,
-    n_shown: usize,
-    n_found: usize,
-    looked: &[Looked],
-) -> io::Result<()> {
-    let in_use: Vec<String> = looked
-        .iter()
-        .filter(|it| it.n_found > 0)
-        .map(|it| environment.tilde(Path::new(&it.folder)))
-        .collect();
-    let all = count(n_found, "session", "sessions");
-    let name = if n_shown == n_found { all } else { format!("The newest {n_shown} of {all}") };
-    page.heading(&name, &escaped(&format!("in {}", in_use.join(", "))))?;
-    writeln!(page)
+/// The widths of the columns.
+struct Layout {
+    now: SystemTime,
+    id: usize,
+    agent: usize,
+    age: usize,
+    n_cells: usize,
+    has_tokens: bool,
+    columns: usize,
 }
 
-/// Names a session by the folder that it was held in, else by its file.
-fn name(environment: &Environment, path: &Path) -> String {
-    match working_folder(path) {
-        Some(folder) => environment.tilde(&folder),
-        None => path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+impl Layout {
+    fn new(columns: usize, shown: &[KnownSession]) -> Self {
+        let has_tokens = columns >= COLUMNS_WITH_TOKENS;
+        let now = SystemTime::now();
+        let longest = |n: &dyn Fn(&KnownSession) -> usize| shown.iter().map(n).max().unwrap_or(0);
+        let agent = if has_tokens { AGENT_COLUMNS } else { NARROW_AGENT_COLUMNS };
+        Self {
+            now,
+            id: longest(&|session| width(&session.id)).min(MOST_ID_COLUMNS),
+            agent: longest(&|session| session.found.agent.len()).min(agent),
+            age: longest(&|session| session.age(now).len()),
+            n_cells: if has_tokens { 12 } else { 8 },
+            has_tokens,
+            columns,
+        }
+    }
+
+    fn row(
+        &self,
+        page: &mut Page<'_>,
+        session: &KnownSession,
+        meter: &Result<CachedMeter, UserError>,
+    ) -> io::Result<()> {
+        let KnownSession { found, head: about, id, is_here } = session;
+        let (id, agent, age) =
+            (head(&escaped(id), self.id), head(found.agent, self.agent), session.age(self.now));
+        let lead = format!("  {DIM}{id:<0$}{DIM:#}  {agent:<1$}  {age:>2$}  ", self.id, self.agent, self.age);
+        let figures = match meter {
+            Ok(meter) => self.figures(meter),
+            Err(error) => format!("  {DIM}{}{DIM:#}", head(&escaped(&why(error)), 24)),
+        };
+        let room = self.columns.saturating_sub(width(&lead) + width(&figures));
+        let folder = about.folder.as_deref().and_then(Path::file_name).filter(|_| !is_here);
+        let folder = folder.map(|name| format!("{}: ", name.to_string_lossy())).unwrap_or_default();
+        let name = match about.name() {
+            Some(name) => folder + name,
+            None => folder + "(no prompt)",
+        };
+        let name = head(&escaped(&name), room);
+        let blanks = " ".repeat(room.saturating_sub(width(&name)));
+        writeln!(page, "{}", format!("{lead}{name}{blanks}{figures}").trim_end())
+    }
+
+    fn figures(&self, meter: &CachedMeter) -> String {
+        let bar = bar_of(meter.window, meter.trigger, meter.tokens, self.n_cells);
+        let percent = meter.tokens as f64 * 100.0 / meter.window.max(1) as f64;
+        let is_over = meter.tokens > meter.trigger;
+        let (style, mark) = if is_over { (BAD, '!') } else { (anstyle::Style::new(), ' ') };
+        let tokens = if self.has_tokens { format!("{:>10}", grouped(meter.tokens)) } else { String::new() };
+        format!("  {bar}{style}{tokens} {percent:>3.0} %{mark}{style:#}")
     }
 }
 
@@ -185,16 +305,18 @@ fn why(error: &UserError) -> String {
     if error.is_foreign { "not read yet".to_owned() } else { error.message.clone() }
 }
 
-/// Suggests the next commands.
-fn next(page: &mut Page<'_>, environment: &Environment, newest: Option<&Path>) -> io::Result<()> {
+/// Explains the marks and suggests the next commands.
+fn next(page: &mut Page<'_>, first: &KnownSession, n_more: usize) -> io::Result<()> {
     writeln!(page)?;
-    if let Some(newest) = newest {
-        let path = environment.tilde(newest);
-        let below = path.strip_prefix("~/").map(|below| format!("~/{}", shell_word(below)));
-        let word = below.unwrap_or_else(|| shell_word(&path));
-        writeln!(page, "{DIM}weigh the newest:{DIM:#} wb weigh {}", escaped(&word))?;
+    let legend = "% of the agent's window; ┊ is where it compacts by itself, ! is above";
+    page.prose("  ", 2, &format!("{DIM}{legend}{DIM:#}"))?;
+    let id = escaped(&shell_word(&first.id)).into_owned();
+    for (what, command) in [("what fills it", "weigh"), ("compact it", "compact")] {
+        page.prose("", 0, &format!("{DIM}{what}:{DIM:#} wb {command} {id}"))?;
     }
-    page.prose("", 0, &format!("{DIM}paths of all:{DIM:#} wb -v  {DIM}all commands:{DIM:#} wb --help"))
+    let more = if n_more > 0 { format!("{} more: wb --all", grouped(n_more as u64)) } else { String::new() };
+    let more = if more.is_empty() { more } else { format!("{DIM}{more}{DIM:#}  ") };
+    page.prose("", 0, &format!("{more}{DIM}with paths:{DIM:#} wb -v  {DIM}all commands:{DIM:#} wb --help"))
 }
 
 /// Reports where sessions were searched, and what can be done with one.
@@ -212,29 +334,4 @@ fn nothing(page: &mut Page<'_>, environment: &Environment, looked: &[Looked]) ->
     writeln!(page, "\n  Name a session file or a folder of them: wb weigh FILE\n")?;
     let mut command = Cli::command().term_width(page.columns);
     write!(page, "{}", command.render_help().ansi())
-}
-
-/// Returns how long ago something was, in one unit.
-fn age(since: Duration) -> String {
-    let minutes = since.as_secs() / 60;
-    match minutes {
-        0 => "now".to_owned(),
-        1..60 => format!("{minutes} min"),
-        60..1_440 => format!("{} h", minutes / 60),
-        _ => format!("{} d", grouped(minutes / 1_440)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_age_is_in_its_largest_unit() {
-        let of = |seconds| age(Duration::from_secs(seconds));
-        assert_eq!((of(0), of(59)), ("now".to_owned(), "now".to_owned()));
-        assert_eq!((of(60), of(3_599)), ("1 min".to_owned(), "59 min".to_owned()));
-        assert_eq!((of(3_600), of(86_399)), ("1 h".to_owned(), "23 h".to_owned()));
-        assert_eq!((of(86_400), of(86_400 * 400)), ("1 d".to_owned(), "400 d".to_owned()));
-    }
 }

@@ -9,6 +9,7 @@ use wb_record::{Access, UndoMethod};
 
 use crate::args::Undo;
 use crate::platform::clock::stamp;
+use crate::session::find::database::split;
 use crate::session::history::{history_error, open_with_history};
 use crate::session::in_use::refuse_in_use;
 use crate::terminal::escape::{escaped, file_word};
@@ -43,9 +44,10 @@ fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
     let access = if args.dry_run { Access::Read } else { Access::Write };
     let (mut document, mut history) = open_with_history(&args.file, access)?;
     history.detect_delegated(document.as_ref()).map_err(failed)?;
+    let session = split(&args.file).1;
     if history.unsettled().is_none() {
         // If there is nothing to do, skip the wait for an agent.
-        history.find(args.operation, !undone).map_err(failed)?;
+        history.find_in(session, args.operation, !undone).map_err(failed)?;
     }
     if !args.dry_run {
         if !args.allow_open {
@@ -54,7 +56,7 @@ fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
         history.settle(document.as_mut()).map_err(failed)?;
     }
     history.detect_delegated(document.as_ref()).map_err(failed)?;
-    let operation = history.find(args.operation, !undone).map_err(failed)?;
+    let operation = history.find_in(session, args.operation, !undone).map_err(failed)?;
     let stamp = stamp();
     let how = match (args.dry_run, undone) {
         (true, _) => history.undo_method(document.as_ref(), operation, &stamp),

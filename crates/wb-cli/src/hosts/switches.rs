@@ -37,6 +37,11 @@ pub(crate) fn by_agent(
     problems
 }
 
+/// Returns the settings of an agent that can be read, those that count most last.
+pub(crate) fn settings_of(host: &Host, environment: &Environment) -> Vec<Value> {
+    read_all(host, environment).0.into_iter().map(|settings| settings.value).collect()
+}
+
 /// Reads the settings of an agent, those that count most last.
 fn read_all(host: &Host, environment: &Environment) -> (Vec<Settings>, Vec<String>) {
     let (mut all, mut problems) = (Vec::new(), Vec::new());

@@ -17,6 +17,8 @@ pub(crate) struct Environment {
     pub(crate) codex_home: Option<PathBuf>,
     /// `CLAUDE_CODE_LAUNCHED_BY_SESSION_IDS`: the Claude Code sessions that run this program.
     pub(crate) claude_sessions: Option<String>,
+    /// `CLAUDE_AUTOCOMPACT_PCT_OVERRIDE`: the part of the window at which Claude Code compacts.
+    pub(crate) claude_percent: Option<u64>,
     /// `GEMINI_CLI_HOME`, where Gemini CLI keeps its `.gemini` instead.
     pub(crate) gemini_home: Option<PathBuf>,
     /// `PI_CODING_AGENT_DIR`, where pi keeps its files instead.
@@ -35,6 +37,8 @@ pub(crate) struct Environment {
     pub(crate) config: Option<PathBuf>,
     /// The folder of our own log.
     pub(crate) state: Option<PathBuf>,
+    /// The folder of what can be read again.
+    pub(crate) cache: Option<PathBuf>,
     /// `COLUMNS`, else the width of the terminal, else that of a pipe.
     pub(crate) columns: usize,
 }
@@ -54,6 +58,7 @@ impl Environment {
         Self {
             config: ours("XDG_CONFIG_HOME", ".config"),
             state: ours("XDG_STATE_HOME", ".local/state"),
+            cache: ours("XDG_CACHE_HOME", ".cache"),
             home,
             claude_config: folder("CLAUDE_CONFIG_DIR"),
             gemini_home: folder("GEMINI_CLI_HOME"),
@@ -63,6 +68,10 @@ impl Environment {
             search: env::var_os("PATH").iter().flat_map(env::split_paths).collect(),
             working: env::current_dir().ok(),
             program: env::current_exe().and_then(|path| path.canonicalize()).ok(),
+            claude_percent: env::var("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE")
+                .ok()
+                .and_then(|text| text.trim().parse().ok())
+                .filter(|percent| (1..=100).contains(percent)),
             claude_sessions: env::var("CLAUDE_CODE_LAUNCHED_BY_SESSION_IDS").ok(),
             codex_home: folder("CODEX_HOME"),
             columns: columns_set.or_else(terminal).unwrap_or(PIPE_COLUMNS),

@@ -163,6 +163,11 @@ impl Config {
         Ok(Self { strategy, policy, images, pin, catalog, off, rows, ignored: None })
     }
 
+    /// Returns all settings as text, by which a change of them is noticed.
+    pub(crate) fn text(&self) -> String {
+        format!("{:?}", self.rows)
+    }
+
     /// Returns the file that sets a key.
     pub(crate) fn from(&self, key: &str) -> Option<&Path> {
         self.rows.iter().find(|row| row.key == key)?.from.as_deref()

@@ -5,6 +5,7 @@ use std::path::Path;
 use wb_record::{Access, Document, History, HistoryError};
 
 use crate::session::document;
+use crate::session::find::database::file_of;
 use crate::session::in_use::refuse_in_use;
 use crate::terminal::user_error::UserError;
 
@@ -26,8 +27,9 @@ pub(crate) fn open_with_history(
     // A missing session is reported as missing, not as one without operations.
     let document = document(path, access)?;
     // The list is next to the session itself; a link is only read through.
-    let real = if path.is_symlink() { path.canonicalize().ok() } else { None };
-    let history = History::open_for(real.as_deref().unwrap_or(path), access);
+    let file = file_of(path);
+    let real = if file.is_symlink() { file.canonicalize().ok() } else { None };
+    let history = History::open_for(real.as_deref().unwrap_or(file), access);
     Ok((document, history.map_err(|error| history_error(&path.display().to_string(), &error))?))
 }
 
@@ -37,7 +39,7 @@ pub(crate) fn history_to_write(
     document: &dyn Document,
     allow_open: bool,
 ) -> Result<History, UserError> {
-    let history = History::open_for(path, Access::Write);
+    let history = History::open_for(file_of(path), Access::Write);
     let history = history.map_err(|error| history_error(&path.display().to_string(), &error))?;
     if !allow_open {
         refuse_in_use(path, document, &history, ", or write to another file with -o")?;

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use wb_formats::codex::lock_path;
 use wb_record::{Document, History};
 
+use crate::session::find::database::file_of;
 use crate::terminal::user_error::UserError;
 
 /// The time since the last write after which a session counts as idle.
@@ -20,6 +21,7 @@ pub(crate) fn refuse_in_use(
     history: &History,
     or: &str,
 ) -> Result<(), UserError> {
+    let path = file_of(path);
     refuse_locked(path, document, or)?;
     refuse_busy(path, SystemTime::now(), or, || history.is_last_write(document).unwrap_or(false))
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use wb_formats::Note;
 
 use crate::session::Session;
+use crate::session::agent_trigger::AgentTrigger;
 use crate::session::model::Spent;
 use crate::session::outcome::Outcome;
 
@@ -19,6 +20,8 @@ pub(crate) struct Weighed<'a> {
     window: u64,
     window_from: &'static str,
     limit: u64,
+    /// The size at which the agent compacts by itself; none if its rule is not known.
+    agent_trigger: Option<&'a AgentTrigger>,
     over_budget: bool,
     anchored: bool,
     by_kind: BTreeMap<&'static str, u64>,
@@ -37,6 +40,7 @@ impl<'a> Weighed<'a> {
             window: session.window,
             window_from: session.window_from.word(),
             limit: session.limit,
+            agent_trigger: session.agent_trigger.as_ref(),
             over_budget: session.is_over(),
             anchored: session.measure.anchored,
             by_kind: session.measure.by_kind(&session.opened.messages),

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use crate::session::Session;
+use crate::session::agent_trigger::AgentTrigger;
 use crate::session::json::words_of;
 use crate::terminal::escape::escaped;
 use crate::terminal::number::{grouped, grouped_in, messages};
@@ -42,13 +43,18 @@ fn figures(session: &Session, tokens: u64) -> String {
 
 /// Draws a bar of the window, with the used part and the limit.
 pub(crate) fn bar(session: &Session, tokens: u64, n_cells: usize) -> String {
-    let (window, cells) = (u128::from(session.window.max(1)), n_cells as u64);
+    bar_of(session.window, session.limit, tokens, n_cells)
+}
+
+/// Draws a bar of a window, with the used part and a limit.
+pub(crate) fn bar_of(window: u64, limit: u64, tokens: u64, n_cells: usize) -> String {
+    let (window, cells) = (u128::from(window.max(1)), n_cells as u64);
     let scaled = |part: u64| {
         let scaled = u128::from(part) * u128::from(cells) / window;
         u64::try_from(scaled).unwrap_or(cells)
     };
-    let (filled, mark) = (scaled(tokens), scaled(session.limit).min(cells.saturating_sub(1)));
-    let style = if tokens > session.limit { BAD } else { GOOD };
+    let (filled, mark) = (scaled(tokens), scaled(limit).min(cells.saturating_sub(1)));
+    let style = if tokens > limit { BAD } else { GOOD };
     let cells: String = (0..cells).map(|cell| cell_of(cell, filled, mark)).collect();
     format!("▕{style}{cells}{style:#}▏")
 }
@@ -76,6 +82,9 @@ pub(crate) fn facts(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
     page.prose("  ", 4, &format!("{source}; limit ┊ {} = {formula}: {verdict}", grouped(limit)))?;
     if let Some(words) = session.window_from.in_words(session.window) {
         dim(page, &escaped(&words))?;
+    }
+    if let Some(AgentTrigger { tokens, rule }) = &session.agent_trigger {
+        dim(page, &format!("{rule}: above {}", grouped(*tokens)))?;
     }
     if measure.left_out_tokens > 0 {
         let left_out = grouped(measure.left_out_tokens);

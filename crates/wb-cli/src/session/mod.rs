@@ -1,12 +1,13 @@
 //! Opening a session and measuring it.
 
 pub(crate) mod input_files;
-pub(crate) mod agent_folders;
+pub(crate) mod find;
 pub(crate) mod output_file;
 pub(crate) mod copy;
 pub(crate) mod provider_request;
 pub(crate) mod project_file;
 pub(crate) mod config;
+pub(crate) mod agent_trigger;
 pub(crate) mod connect;
 pub(crate) mod model;
 pub(crate) mod input;
@@ -36,7 +37,9 @@ use wb_record::{Access, MemoryParts};
 use crate::args::Policy;
 use crate::args::format_option;
 use crate::args::values::TargetSize;
+use crate::session::agent_trigger::{AgentSettings, AgentTrigger};
 use crate::session::config::catalog;
+use crate::session::find::database::{OneSession, split};
 use crate::session::input::other_formats;
 use crate::terminal::file_error::{not_opened_to_write, not_read};
 use crate::terminal::shell::Shell;
@@ -67,6 +70,8 @@ pub(crate) struct Session {
     recall_tool: Option<String>,
     /// The token limit.
     pub(crate) limit: u64,
+    /// The size at which the agent compacts by itself, if its rule is known.
+    pub(crate) agent_trigger: Option<AgentTrigger>,
 }
 
 impl Session {
@@ -97,11 +102,23 @@ impl Session {
             opened.notes.extend(other_formats(document.as_ref()));
             Ok((document, conversation, opened))
         };
-        let (document, conversation, opened) = shell.timed("reading", read)?;
+        let (document, conversation, mut opened) = shell.timed("reading", read)?;
         drop(progress);
         let catalog = catalog(shell)?;
+        let agents = AgentSettings::read(&shell.environment);
+        opened.context_window = agents.window(&opened).or(opened.context_window);
         let opened = (document, conversation, opened);
-        Ok(shell.timed("weighing", || Self::new(file, opened, policy, strategy, &catalog)))
+        let session = shell.timed("weighing", || Self::new(file, opened, policy, strategy, &catalog));
+        Ok(session.with_agent_trigger(&agents, &catalog))
+    }
+
+    /// Applies the rule and settings of the session's agent, unless another window is tried out.
+    fn with_agent_trigger(self, agents: &AgentSettings, catalog: &Catalog) -> Self {
+        let card = self.opened.model.as_deref().and_then(|id| catalog.find(id));
+        let answer = card.map_or(u64::MAX, |entry| entry.card.max_output_tokens);
+        let is_tried_out = self.policy.window.is_some();
+        let agent_trigger = agents.trigger(&self.opened, self.window, answer).filter(|_| !is_tried_out);
+        Self { agent_trigger, ..self }
     }
 
     /// Weighs a session that was read.
@@ -136,6 +153,7 @@ impl Session {
             redacts: true,
             recall_tool: None,
             limit,
+            agent_trigger: None,
         }
     }
 
@@ -228,14 +246,18 @@ pub(crate) fn document(path: &Path, access: Access) -> Result<Box<dyn Document>,
     }
     let of_io = |error| not_read(path, &FormatError::Io(error));
     let Some(mut stream) = stream(path).map_err(of_io)? else {
+        let (file, session) = split(path);
         let opened = match format_option::format() {
-            Some(format) => open_path_as(path, access, format),
-            None => open_path(path, access),
+            Some(format) => open_path_as(file, access, format),
+            None => open_path(file, access),
         };
-        return opened.map_err(|error| match access {
-            Access::Write if File::open(path).is_ok() => not_opened_to_write(path, &error),
-            _ => not_read(path, &error),
-        });
+        let opened = opened.map_err(|error| match access {
+            Access::Write if File::open(file).is_ok() => not_opened_to_write(file, &error),
+            _ => not_read(file, &error),
+        })?;
+        let Some(session) = session else { return Ok(opened) };
+        let one = OneSession::new(opened, session).map_err(|error| not_read(file, &error))?;
+        return Ok(Box::new(one));
     };
     let parts = MemoryParts::read_from(&mut stream).map_err(of_io)?;
     format_option::open(Box::new(parts)).map_err(|error| not_read(path, &error))

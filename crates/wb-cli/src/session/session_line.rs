@@ -1,4 +1,4 @@
-//! Sessions on one line each: what they are, a meter, and the figures.
+//! The session files of a folder on one line each: what they are, a meter, and the figures.
 
 use std::io::{self, Write};
 
@@ -62,12 +62,6 @@ impl RowLayout {
         let limit = if self.has_limit { format!("  {DIM}{limit}{DIM:#}") } else { String::new() };
         let line = format!("  {}{bar}  {style}{figure}{style:#}{limit}", self.leads(leads));
         writeln!(page, "{}", line.trim_end())
-    }
-
-    /// Writes why there is no meter.
-    pub(crate) fn other(&self, page: &mut Page<'_>, leads: &[String], why: &str) -> io::Result<()> {
-        let lead = format!("  {}{DIM}", self.leads(leads));
-        page.cut(&lead, &escaped(why), &format!("{DIM:#}"))
     }
 
     fn leads(&self, cells: &[String]) -> String {

@@ -104,6 +104,10 @@ impl Shell {
         }
         let mut out = anstream::stderr().lock();
         let _ = writeln!(out, "{BAD}error:{BAD:#} {}", escaped(&error.to_string()));
+        let columns = self.environment.columns;
+        for candidate in &error.candidates {
+            let _ = Page::new(&mut out, columns).cut("  ", &escaped(candidate), "");
+        }
         if let Some(hint) = &error.hint {
             let lead = format!("{HINT}hint:{HINT:#} ");
             let _ = writeln!(out, "{}", wrap::wrapped(&lead, 6, &escaped(hint), self.environment.columns));

@@ -14,6 +14,9 @@ pub(crate) struct UserError {
     pub(crate) file: Option<String>,
     /// The line of the file that is wrong, counted from 1.
     pub(crate) line: Option<usize>,
+    /// The possible meanings of a word, one per line.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) candidates: Vec<String>,
     /// Indicates that the file may be valid, but of an unsupported kind.
     #[serde(skip)]
     pub(crate) is_foreign: bool,
@@ -22,7 +25,8 @@ pub(crate) struct UserError {
 impl UserError {
     /// Builds the error of what concerns no single file.
     pub(crate) fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: Some(hint.into()), file: None, line: None, is_foreign: false }
+        let (message, hint) = (message.into(), Some(hint.into()));
+        Self { message, hint, file: None, line: None, candidates: Vec::new(), is_foreign: false }
     }
 
     /// Builds the error of a file; a message that begins with the file's name loses it.
@@ -39,6 +43,11 @@ impl UserError {
     /// Says which line is wrong.
     pub(crate) fn at_line(self, line: Option<usize>) -> Self {
         Self { line, ..self }
+    }
+
+    /// Lists what may have been meant.
+    pub(crate) fn with_candidates(self, candidates: Vec<String>) -> Self {
+        Self { candidates, ..self }
     }
 
     /// Says that the file is of a kind that is not read.

@@ -294,6 +294,18 @@ impl History {
 
     /// Returns the number of the operation to undo or to redo, the last one if none is named.
     pub fn find(&self, id: Option<u64>, is_undone: bool) -> Result<u64, HistoryError> {
+        self.find_in(None, id, is_undone)
+    }
+
+    /// Returns the number of the operation to undo or to redo; if none is named, the last one of a
+    /// conversation, or of all.
+    pub fn find_in(
+        &self,
+        conversation: Option<&str>,
+        id: Option<u64>,
+        is_undone: bool,
+    ) -> Result<u64, HistoryError> {
+        let is_here = |it: &&Operation| conversation.is_none_or(|name| it.conversation == name);
         let is_act = |it: &&Operation| !it.what.is_way_back();
         if let Some(id) = id {
             let known = self.operations().filter(is_act).any(|it| it.id == id);
@@ -304,11 +316,12 @@ impl History {
             };
         }
         let nothing = if is_undone { HistoryError::NothingToRedo } else { HistoryError::NothingToUndo };
-        let last_undone = self.operations().rev().find_map(|it| match it.what {
+        let last_undone = self.operations().rev().filter(is_here).find_map(|it| match it.what {
             OperationKind::Undo { of } if self.is_undone(of) => Some(of),
             _ => None,
         });
-        let last_in_force = || self.operations().rev().filter(is_act).find(|it| !self.is_undone(it.id));
+        let acts = || self.operations().rev().filter(is_act).filter(is_here);
+        let last_in_force = || acts().find(|it| !self.is_undone(it.id));
         let found = if is_undone { last_undone } else { last_in_force().map(|it| it.id) };
         found.ok_or(nothing)
     }

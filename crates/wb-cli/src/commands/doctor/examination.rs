@@ -15,6 +15,7 @@ use super::line_starts::LineStarts;
 use super::remedies::Remedies;
 use crate::commands::audit::newest_findings;
 use crate::session::Session;
+use crate::session::find::database::file_of;
 
 /// A session under examination.
 pub(crate) struct Examination<'a> {
@@ -48,7 +49,7 @@ fn past(session: &Session, path: &Path) -> Result<(usize, Vec<Finding>), FormatE
     let Session { document, conversation, opened, .. } = session;
     let add = |segment: &Segment| gaps.add(segment);
     let findings = newest_findings(document.as_ref(), conversation, opened.vocabulary, add)?;
-    let n_by_hand = History::open_for(path, Access::Read)
+    let n_by_hand = History::open_for(file_of(path), Access::Read)
         .and_then(|history| history.n_compactions_in_force(document.as_ref(), conversation));
     (0..n_by_hand.unwrap_or(0)).for_each(|_| gaps.remove_last(0));
     Ok((gaps.n_short(), findings.unwrap_or_default()))

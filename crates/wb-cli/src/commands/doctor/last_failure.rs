@@ -10,6 +10,7 @@ use wb_session::parse_iso_ms;
 
 use super::line_starts::LineStarts;
 use crate::session::Session;
+use crate::session::find::database::file_of;
 
 /// The most characters of the error to show.
 const MAX_CHARACTERS: usize = 240;
@@ -56,7 +57,9 @@ impl LastFailure {
 
 /// Returns whether a session was repaired in place after a time.
 fn is_repaired_since(at_ms: Option<i64>, path: &Path) -> bool {
-    let Some((at_ms, history)) = at_ms.zip(History::open_for(path, Access::Read).ok()) else { return false };
+    let Some((at_ms, history)) = at_ms.zip(History::open_for(file_of(path), Access::Read).ok()) else {
+        return false;
+    };
     let mut repairs = history.operations().filter(|it| it.what == OperationKind::Repair && it.at_ms > at_ms);
     repairs.any(|it| !history.is_undone(it.id))
 }

@@ -20,7 +20,8 @@ use self::problem::Problem;
 use self::remedies::is_repairable;
 use crate::args::{Doctor, Policy};
 use crate::session::Session;
-use crate::session::agent_folders::newest_session;
+use crate::session::find::agent_folders::newest_session;
+use crate::session::find::find_session::of_project;
 use crate::session::json::words_of;
 use crate::session::meter;
 use crate::session::validity::answered_by_agent;
@@ -46,10 +47,7 @@ struct Diagnosis {
 
 /// Examines a session and reports what would keep it from continuing.
 pub(crate) fn doctor(shell: &Shell, args: &Doctor) -> Result<Exit> {
-    let path = match &args.file {
-        Some(path) => path.clone(),
-        None => newest(shell)?,
-    };
+    let path = args.file.clone().map_or_else(|| newest(shell), Ok)?;
     let policy = Policy { window: args.window, ..Policy::default() };
     let mut session = Session::open(shell, &path, policy, Strategy::default())?;
     let (problems, more) = shell.timed("looking", || examine(&mut session, &path));
@@ -64,7 +62,11 @@ pub(crate) fn doctor(shell: &Shell, args: &Doctor) -> Result<Exit> {
     Ok(if diagnosis.problems.is_empty() { Exit::Done } else { Exit::Found })
 }
 
+/// Returns the newest session of this folder, or else of this machine.
 fn newest(shell: &Shell) -> Result<PathBuf, UserError> {
+    if let Some(here) = of_project(&shell.environment, Path::new("."), None).into_iter().next() {
+        return Ok(here);
+    }
     let hint = "name a session file; `wb` lists the folders it searches";
     newest_session(&shell.environment)
         .ok_or_else(|| UserError::new("no sessions of known agents found on this machine", hint))

@@ -15,7 +15,8 @@ use super::decide::messages_at;
 use super::protocol::{Answer, Place, Request, Source};
 use crate::platform::clock;
 use crate::platform::environment::Environment;
-use crate::session::agent_folders::agent_folders;
+use crate::session::find::agent_folders::agent_folders;
+use crate::session::find::database::file_of;
 
 /// The time that a host may take to write the newest record after it asked: Claude Code takes up to
 /// half a second.
@@ -113,7 +114,7 @@ pub(crate) fn session_file(request: &Request<'_>, environment: &Environment) -> 
         _ => return None,
     };
     let folders = agent_folders(environment).into_iter().filter(|folder| folder.agent == host);
-    let mut found = folders.flat_map(|folder| folder.sessions()).map(|found| found.path);
+    let mut found = folders.flat_map(|folder| folder.sessions()).map(|found| file_of(&found.path).to_owned());
     found.find(|path| {
         path.file_name().is_some_and(|name| names.iter().any(|it| *it == *name.to_string_lossy()))
     })

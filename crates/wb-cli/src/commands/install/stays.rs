@@ -8,7 +8,7 @@ use crate::commands::compaction_log;
 use crate::hosts::Host;
 use crate::hosts::place::InstallPlace;
 use crate::platform::environment::Environment;
-use crate::session::agent_folders::agent_folders;
+use crate::session::find::agent_folders::agent_folders;
 use crate::terminal::number::count;
 
 /// The suffix of the file next to a Gemini CLI session that holds its digests.

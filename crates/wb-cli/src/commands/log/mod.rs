@@ -14,6 +14,7 @@ use wb_session::iso_ms;
 
 use crate::args;
 use crate::commands::compaction_log;
+use crate::session::find::database::split;
 use crate::session::history::{history_error, open_with_history};
 use crate::terminal::escape::escaped;
 use crate::terminal::file_error::not_read;
@@ -80,8 +81,10 @@ pub(crate) fn log(shell: &Shell, args: &args::Log) -> Result<()> {
 }
 
 fn list(shell: &Shell, SessionHistory { file, history, .. }: SessionHistory) -> Result<()> {
+    let session = split(Path::new(&file)).1;
+    let is_here = |it: &&Operation| session.is_none_or(|name| it.conversation == name);
     let operations: Vec<OperationRow> =
-        history.operations().map(|it| OperationRow::new(it, &history)).collect();
+        history.operations().filter(is_here).map(|it| OperationRow::new(it, &history)).collect();
     let (unsettled, cut_off) = (history.unsettled(), history.is_truncated());
     if shell.is_json {
         return shell.print_json(&OperationsJson { file, operations, unsettled, cut_off });

@@ -1,7 +1,7 @@
 //! `wb recall`: looks up what was said in a session, across all its compactions.
 
 pub(crate) mod session_index;
-pub(crate) mod find_session;
+pub(crate) use crate::session::find::find_session;
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use serde::Serialize;
 use wb_recall::{Answer, Question};
 
 use crate::args::recall::RecallArgs;
-use crate::session::agent_folders::working_folder;
+use crate::session::find::agent_folders::working_folder;
 use crate::terminal::escape::escaped;
 use crate::terminal::exit_code::Exit;
 use crate::terminal::number::{count, messages};

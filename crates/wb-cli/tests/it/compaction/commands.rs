@@ -77,11 +77,12 @@ fn weigh_prints_how_full_the_window_is_as_json() {
         "window",
         "window_from",
         "limit",
+        "agent_trigger",
         "over_budget",
         "anchored",
         "by_kind",
     ];
-    assert_eq!(keys(&weighed)[..11], promised);
+    assert_eq!(keys(&weighed)[..12], promised);
     assert_eq!(weighed["messages"], 75);
     assert_eq!((&weighed["window"], &weighed["limit"]), (&json!(8_000), &json!(4_464)));
     assert_eq!((&weighed["over_budget"], &weighed["anchored"]), (&json!(true), &json!(false)));
@@ -245,8 +246,7 @@ fn one_bad_file_does_not_keep_the_others_from_being_weighed() {
 #[test]
 fn wrong_usage_ends_with_2() {
     for args in [
-        &["weigh"][..],
-        &["compact", "a", "b"],
+        &["compact", "a", "b"][..],
         &["weigh", "f", "--trigger-ratio", "1.5"],
         &["weigh", "f", "--trigger-ratio", "NaN"],
         &["weigh", "f", "--window", "many"],

@@ -1,5 +1,6 @@
 //! `wb session` on sessions of pi, and `wb recall`.
 
+mod find;
 mod tree;
 mod writes;
 mod files;

@@ -61,9 +61,13 @@ impl Home {
     }
 
     fn run_in(&self, variables: &[(&str, &str)], line: &str) -> Answer {
+        self.run_words(variables, &line.split_whitespace().collect::<Vec<_>>())
+    }
+
+    fn run_words(&self, variables: &[(&str, &str)], words: &[&str]) -> Answer {
         let mut command = Command::new(&self.wb);
         let output = command
-            .args(line.split_whitespace())
+            .args(words)
             .current_dir(self.folder.path().join(&self.project))
             .env_clear()
             .env("HOME", self.folder.path())
@@ -96,6 +100,13 @@ impl Home {
         assert_eq!((answer.code, answer.stdout.as_str()), (1, ""), "wb {line}: {}", answer.stderr);
         assert!(answer.stderr.contains("\nhint: "), "{}", answer.stderr);
         assert_eq!(self.files(), before);
+        answer.stderr
+    }
+
+    /// Runs words that no session is found for, and returns the error.
+    pub(crate) fn refused_words(&self, words: &[&str]) -> String {
+        let answer = self.run_words(&[("COLUMNS", "100")], words);
+        assert_eq!((answer.code, answer.stdout.as_str()), (1, ""), "wb {words:?}: {}", answer.stderr);
         answer.stderr
     }
 

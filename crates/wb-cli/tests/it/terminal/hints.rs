@@ -229,7 +229,7 @@ fn with_json_an_error_is_one_object_on_standard_output() {
         "line": null,
     }});
     assert_eq!((code, missing), (1, expected));
-    let (code, usage) = of(&["--json", "plan"]);
+    let (code, usage) = of(&["--json", "convert"]);
     assert_eq!((code, &usage["error"]["file"]), (2, &json!(null)));
     let (_, asked) = of(&["man", "--json"]);
     assert!(asked["error"]["message"].as_str().unwrap().contains("it has no JSON form"), "{asked}");

@@ -39,8 +39,8 @@ fn quiet_leaves_errors_alone_on_standard_error() {
     let quiet = wb_with(&["compact", "-", "--force", "-q", "-o", "-"], &session);
     assert!(loud.stderr.contains("before ▕"), "{}", loud.stderr);
     assert_eq!((quiet.stderr.as_str(), quiet.stdout), ("", loud.stdout));
-    let error = wb(&["weigh", "none", "-q"]);
-    assert!(error.stderr.starts_with("error: none: no such file"), "{}", error.stderr);
+    let error = wb(&["weigh", "none.jsonl", "-q"]);
+    assert!(error.stderr.starts_with("error: none.jsonl: no such file"), "{}", error.stderr);
     assert_eq!(wb(&["weigh", "fixtures", "--quiet"]).stderr, "", "skipped files are not named");
     assert_eq!(wb(&["weigh", SMALL, "-q", "-v"]).code, 2, "one or the other");
 }

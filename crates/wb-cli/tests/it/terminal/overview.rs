@@ -98,7 +98,7 @@ fn verbose_names_the_file_of_each_session() {
     let verbose = wb_in(home.path(), &[], &["-v"], b"").stdout;
     assert!(!plain.contains("    ~/.pi/agent/sessions/a b/s.jsonl"), "{plain}");
     assert!(verbose.contains("    ~/.pi/agent/sessions/a b/s.jsonl"), "{verbose}");
-    assert!(plain.contains("wb weigh ~/'.pi/agent/sessions/a b/s.jsonl'"), "{plain}");
+    assert!(plain.contains("wb weigh s\n"), "{plain}");
 }
 
 #[test]

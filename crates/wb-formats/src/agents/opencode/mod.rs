@@ -1,12 +1,14 @@
 //! Sessions of opencode: rows of its database, or one exported session.
 //!
-//! The files in reading order: `tool` a call with its result,
-//! `source` the messages and parts; `live` selects those of a request, `log` holds a session as far
+//! The files in reading order: `tool` a call with its result, `source` the messages and parts,
+//! `database` the list of sessions; `live` selects those of a request, `log` holds a session as far
 //! as it was read, `assemble` builds its messages, `segment` assigns usage; `plan` finds the edits
 //! for a view, and `write` makes its records.
 
 mod tool;
 mod source;
+#[cfg(feature = "sqlite")]
+mod database;
 mod live;
 mod log;
 mod assemble;
@@ -25,6 +27,8 @@ use wb_record::{
     ONLY_CONVERSATION, Parts, Probe, ProbedValue, Segment, Segments, View, Wanted,
 };
 
+#[cfg(feature = "sqlite")]
+pub use self::database::{DatabaseSession, database_sessions};
 use self::log::SessionLog;
 use self::segment::{SegmentRequests, segment_requests};
 use self::source::{Export, SESSION, Source};

@@ -1,18 +1,18 @@
 //! Finds the folders in which coding agents store sessions on this machine.
 
-use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde_json::Value;
+use wb_formats::opencode::{DatabaseSession, database_sessions};
 
+use super::database::{path_in, split};
+use super::session_head::SessionHead;
 use crate::platform::environment::Environment;
 use crate::terminal::file_error::not_opened;
 use crate::terminal::user_error::UserError;
 
-/// The bytes at the start of a session in which to search for its folder.
-const HEAD_BYTES: u64 = 1 << 16;
 /// The most levels of folders to search for a session.
 const MOST_DEPTH: usize = 6;
 
@@ -40,11 +40,15 @@ const OF_OPENCODE: Names = Names { begin: "opencode.", end: "db", others_begin: 
 const SUBAGENT: &str = "agent-";
 
 /// A session that was found.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct FoundSession {
     pub(crate) agent: &'static str,
+    /// The file, or the name of a session in a database.
     pub(crate) path: PathBuf,
+    pub(crate) n_bytes: u64,
     pub(crate) modified: SystemTime,
+    /// The subject, if the list has it.
+    pub(crate) head: Option<SessionHead>,
 }
 
 /// Returns the folders that agents use by default, in the environment of this user.
@@ -115,26 +119,46 @@ impl AgentFolder {
             } else if self.names.fit(&path) {
                 // Opening a pipe would wait for its writer.
                 let file = fs::metadata(&path).ok().filter(fs::Metadata::is_file);
-                found.extend(file.and_then(|file| file.modified().ok()).map(|modified| FoundSession {
-                    agent: self.agent,
-                    path,
-                    modified,
-                }));
+                let Some(file) = file else { continue };
+                let Ok(modified) = file.modified() else { continue };
+                let (agent, n_bytes) = (self.agent, file.len());
+                let session = FoundSession { agent, path, n_bytes, modified, head: None };
+                found.extend(in_file(session));
             }
         }
     }
 }
 
+/// Returns the sessions in a file: itself, or those of a database that can be read.
+fn in_file(file: FoundSession) -> Vec<FoundSession> {
+    if file.path.extension().is_none_or(|end| end != OF_OPENCODE.end) {
+        return vec![file];
+    }
+    let Ok(sessions) = database_sessions(&file.path) else { return vec![file] };
+    let one = |session: DatabaseSession| FoundSession {
+        path: path_in(&file.path, &session.id),
+        n_bytes: 0,
+        modified: UNIX_EPOCH + Duration::from_millis(u64::try_from(session.updated_ms).unwrap_or(0)),
+        head: Some(SessionHead {
+            folder: session.folder.map(PathBuf::from),
+            title: session.title,
+            prompt: None,
+        }),
+        ..file
+    };
+    sessions.into_iter().map(one).collect()
+}
+
 /// Returns the working folder of a session, if the start of its file contains it.
 pub(crate) fn working_folder(session: &Path) -> Option<PathBuf> {
-    let mut head = Vec::new();
-    File::open(session).ok()?.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
-    let lines = head.split(|byte| *byte == b'\n');
-    let mut values = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-    let folder_in = |value: Value| {
-        Some(PathBuf::from(value.pointer("/cwd").or(value.pointer("/payload/cwd"))?.as_str()?))
-    };
-    values.find_map(folder_in)
+    let (file, name) = split(session);
+    match name {
+        None => SessionHead::read(file).ok()?.folder,
+        Some(name) => {
+            let mut known = database_sessions(file).ok()?.into_iter();
+            known.find(|it| it.id == name)?.folder.map(PathBuf::from)
+        }
+    }
 }
 
 #[cfg(test)]

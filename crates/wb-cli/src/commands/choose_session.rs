@@ -1,0 +1,70 @@
+//! Replaces the words that name sessions by their files, before a command runs.
+
+use std::path::PathBuf;
+
+use crate::args::{Command, NEWEST, Undo};
+use crate::session::find::find_session::choose;
+use crate::terminal::escape::escaped;
+use crate::terminal::shell::Shell;
+use crate::terminal::style::DIM;
+use crate::terminal::user_error::UserError;
+
+/// The largest number that is one of an operation, not the start of an id.
+const MOST_OPERATIONS: u64 = 99_999;
+
+/// Finds the sessions of a command line; one that is about to be changed is printed.
+pub(crate) fn choose_sessions(shell: &Shell, command: &mut Command) -> Result<(), UserError> {
+    match command {
+        Command::Weigh(args) => {
+            if args.files.is_empty() {
+                args.files.push(NEWEST.into());
+                return replace(shell, &mut args.files[0], false);
+            }
+            // A folder is all session files below it.
+            let mut sessions = args.files.iter_mut().filter(|file| !file.is_dir());
+            sessions.try_for_each(|file| replace(shell, file, false))
+        }
+        Command::Plan(args) => replace(shell, &mut args.file, false),
+        Command::Compact(args) => {
+            replace(shell, &mut args.compaction.file, args.write.in_place || args.write.out.is_some())
+        }
+        Command::Undo(args) | Command::Redo(args) => {
+            take_operation(args);
+            replace(shell, &mut args.file, true)
+        }
+        Command::Log(args) => args.file.as_mut().map_or(Ok(()), |file| replace(shell, file, false)),
+        Command::Compare(args) => replace(shell, &mut args.file, false),
+        Command::Audit(args) => replace(shell, &mut args.file, false),
+        Command::Validate(args) => replace(shell, &mut args.file, false),
+        Command::Repair(args) => {
+            replace(shell, &mut args.file, args.write.in_place || args.write.out.is_some())
+        }
+        Command::Convert(args) => replace(shell, &mut args.file, args.out.is_some()),
+        Command::Doctor(args) => args.file.as_mut().map_or(Ok(()), |file| replace(shell, file, false)),
+        _ => Ok(()),
+    }
+}
+
+/// Takes `wb undo 3` as the third operation on the newest session.
+fn take_operation(args: &mut Undo) {
+    let number = args.file.to_str().and_then(|word| word.parse().ok());
+    if let Some(number) = number.filter(|number| *number <= MOST_OPERATIONS && !args.file.exists())
+        && args.operation.is_none()
+    {
+        (args.file, args.operation) = (NEWEST.into(), Some(number));
+    }
+}
+
+fn replace(shell: &Shell, file: &mut PathBuf, is_changed: bool) -> Result<(), UserError> {
+    let chosen = choose(&shell.environment, file)?;
+    if let Some(known) = chosen.known.filter(|_| is_changed && !shell.is_json) {
+        let line = escaped(&known.line(std::time::SystemTime::now())).into_owned();
+        let path = shell.environment.tilde(&chosen.path);
+        shell.say(|page| {
+            page.cut(&format!("{DIM}session:{DIM:#} "), &line, "")?;
+            page.prose("  ", 2, &format!("{DIM}{}{DIM:#}", escaped(&path)))
+        });
+    }
+    *file = chosen.path;
+    Ok(())
+}

@@ -1,0 +1,9 @@
+//! Finds the sessions on this machine: where agents keep them, what each is about, and the one that
+//! a word names.
+
+pub(crate) mod database;
+pub(crate) mod session_head;
+pub(crate) mod agent_folders;
+pub(crate) mod session_cache;
+pub(crate) mod known_sessions;
+pub(crate) mod find_session;
