@@ -17,8 +17,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches};
 
+use crate::args::command_groups::with_groups;
 use crate::args::format_option;
-use crate::args::{Cli, Color, Command, Global};
+use crate::args::{Cli, Color, Command, Compact, Global};
 use crate::platform::environment::Environment;
 use crate::terminal::escape::escaped;
 use crate::terminal::exit_code::Exit;
@@ -58,11 +59,12 @@ fn run(shell: &Shell, mut command: Option<Command>, is_all: bool) -> Result<Exit
     match command {
         None => return commands::overview::overview(shell, is_all),
         Some(Command::Weigh(args)) => return commands::weigh::weigh(shell, &args),
-        Some(Command::Plan(args)) => commands::plan::plan(shell, &args),
+        Some(Command::Plan(args)) => commands::compact::compact(shell, &Compact::preview(args)),
         Some(Command::Compact(args)) => commands::compact::compact(shell, &args),
         Some(Command::Undo(args)) => commands::undo_redo::undo(shell, &args),
         Some(Command::Redo(args)) => commands::undo_redo::redo(shell, &args),
         Some(Command::Log(args)) => commands::log::log(shell, &args),
+        Some(Command::Show(args)) => commands::log::show(shell, &args),
         Some(Command::Recall(args)) => return commands::recall::recall(shell, &args),
         #[cfg(feature = "mcp")]
         Some(Command::Mcp(args)) => commands::mcp::mcp(shell, &args),
@@ -89,7 +91,8 @@ fn run(shell: &Shell, mut command: Option<Command>, is_all: bool) -> Result<Exit
 
 /// Reads the command line; help is as wide as the page.
 fn parse(args: Vec<OsString>, environment: &Environment) -> Result<Cli, clap::Error> {
-    let mut command = Cli::command().term_width(environment.columns.min(HELP_COLUMNS));
+    let columns = environment.columns.min(HELP_COLUMNS);
+    let mut command = with_groups(Cli::command(), columns).term_width(columns);
     let cli = Cli::from_arg_matches(&command.try_get_matches_from_mut(args)?)?;
     match &cli.command {
         Some(_) if cli.all => {
@@ -201,8 +204,14 @@ mod readme {
         session.file = input.file.display().to_string();
         let outcome = Outcome::new(&mut session, None);
         let mut printed = anstream::StripStream::new(Vec::new());
-        session::report::whole(&mut Page::new(&mut printed, HELP_COLUMNS), &session, &outcome, (None, ""))
-            .unwrap();
+        session::report::preview(
+            &mut Page::new(&mut printed, HELP_COLUMNS),
+            &session,
+            &outcome,
+            false,
+            (None, ""),
+        )
+        .unwrap();
         let printed = String::from_utf8(printed.into_inner()).unwrap();
         let (_, block) = README.split_once("```text\n").unwrap();
         let (block, _) = block.split_once("```").unwrap();

@@ -1,6 +1,7 @@
 //! The command line.
 
 pub(crate) mod format_option;
+pub(crate) mod command_groups;
 pub(crate) mod values;
 pub(crate) mod model;
 #[cfg(feature = "mcp")]
@@ -57,6 +58,7 @@ Environment:
   ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or GOOGLE_API_KEY, OPENAI_COMPATIBLE_API_KEY
                      keys of the providers of --model
   NO_COLOR           no colours, unless --color=always
+  WB_PAGER, PAGER    program that shows long text on a terminal, instead of less
   CLAUDE_CONFIG_DIR  folder of Claude Code, in addition to ~/.claude
   CODEX_HOME         folder of Codex, instead of ~/.codex
   GEMINI_CLI_HOME    folder with .gemini of Gemini CLI, instead of your home
@@ -123,14 +125,16 @@ pub(crate) enum Command {
     /// Reports whether the session would be compacted. A folder gives one line for each session
     /// file below it. `wb formats` lists the formats.
     Weigh(Weigh),
-    /// Preview a compaction, message by message
+    /// Preview a compaction: `wb compact --dry-run`
     ///
-    /// Shows what would be dropped, kept, cleared and restored. Writes nothing.
+    /// Prints what would happen and the figures, and writes nothing. --outline shows each message,
+    /// --digest what would replace the older ones.
     Plan(CompactionArgs),
     /// Compact a session so that its agent can resume it
     ///
-    /// Without -o or --in-place, prints the report and the digest, and writes nothing. A run that
-    /// writes prints its report to standard error; -v adds the digest.
+    /// Without -o or --in-place, prints what would happen and the figures, and writes nothing;
+    /// --digest, --outline and -v print more. A run that writes prints its report to standard
+    /// error.
     ///
     /// Example: wb compact session.jsonl --in-place
     #[command(visible_alias = "condense")]
@@ -148,6 +152,13 @@ pub(crate) enum Command {
     ///
     /// Examples: wb log session.jsonl; wb log session.jsonl 3; wb log session.jsonl --explain 12
     Log(Log),
+    /// Show a compaction: what it hid and kept, and its digest
+    ///
+    /// Without a number, the last one; `wb log SESSION` numbers them. One that the agent wrote by
+    /// itself is shown by its summary.
+    ///
+    /// Examples: wb show; wb show session.jsonl 3
+    Show(Show),
     /// Look up what was said in a session, across all compactions
     ///
     /// Prints exact excerpts with message number, author, outcome, and what happened to the file or
@@ -341,6 +352,12 @@ pub(crate) struct CompactionArgs {
     /// digest and restored files divide it in proportion, whatever the window is.
     #[arg(long, value_name = "TOKENS|PERCENT", value_parser = target_size, conflicts_with = "force")]
     pub(crate) target: Option<TargetSize>,
+    /// Print the digest
+    #[arg(long)]
+    pub(crate) digest: bool,
+    /// Print each message, and whether it stays
+    #[arg(long)]
+    pub(crate) outline: bool,
     /// Name the tool that looks up folded messages in the digest
     ///
     /// For an agent that has it; fewer lines and files are then copied into the digest.
@@ -363,6 +380,14 @@ pub(crate) struct Compact {
     pub(crate) compaction: CompactionArgs,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
+}
+
+impl Compact {
+    /// Returns the compaction that writes nothing.
+    pub(crate) fn preview(compaction: CompactionArgs) -> Self {
+        let write = WriteTo { dry_run: true, ..WriteTo::default() };
+        Self { write, compaction, model: ModelArgs::default() }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -398,6 +423,18 @@ pub(crate) struct Log {
     /// Explain what happened to a line of FILE or a row of a database
     #[arg(long, value_name = "RECORD", conflicts_with = "operation")]
     pub(crate) explain: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// Session [default: the newest of this folder]
+    ///
+    /// A file, an id or the start of it, or words of a title.
+    #[arg(value_name = "SESSION", default_value = NEWEST, hide_default_value = true)]
+    pub(crate) file: PathBuf,
+    /// Number of the operation in `wb log` [default: the last compaction]
+    #[arg(value_name = "OPERATION")]
+    pub(crate) operation: Option<u64>,
 }
 
 #[derive(Debug, Args)]

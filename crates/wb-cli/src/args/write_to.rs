@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 /// The place that a changed session is written to; without one, nothing is written.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 pub(crate) struct WriteTo {
     /// Write the whole changed session to OUT; `-` is standard output

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::args::{Command, NEWEST, Undo};
+use crate::args::{Command, NEWEST};
 use crate::session::find::find_session::choose;
 use crate::terminal::escape::escaped;
 use crate::terminal::shell::Shell;
@@ -28,8 +28,12 @@ pub(crate) fn choose_sessions(shell: &Shell, command: &mut Command) -> Result<()
         Command::Compact(args) => {
             replace(shell, &mut args.compaction.file, args.write.in_place || args.write.out.is_some())
         }
+        Command::Show(args) => {
+            take_operation(&mut args.file, &mut args.operation);
+            replace(shell, &mut args.file, false)
+        }
         Command::Undo(args) | Command::Redo(args) => {
-            take_operation(args);
+            take_operation(&mut args.file, &mut args.operation);
             replace(shell, &mut args.file, true)
         }
         Command::Log(args) => args.file.as_mut().map_or(Ok(()), |file| replace(shell, file, false)),
@@ -46,12 +50,12 @@ pub(crate) fn choose_sessions(shell: &Shell, command: &mut Command) -> Result<()
 }
 
 /// Takes `wb undo 3` as the third operation on the newest session.
-fn take_operation(args: &mut Undo) {
-    let number = args.file.to_str().and_then(|word| word.parse().ok());
-    if let Some(number) = number.filter(|number| *number <= MOST_OPERATIONS && !args.file.exists())
-        && args.operation.is_none()
+fn take_operation(file: &mut PathBuf, operation: &mut Option<u64>) {
+    let number = file.to_str().and_then(|word| word.parse().ok());
+    if let Some(number) = number.filter(|number| *number <= MOST_OPERATIONS && !file.exists())
+        && operation.is_none()
     {
-        (args.file, args.operation) = (NEWEST.into(), Some(number));
+        (*file, *operation) = (NEWEST.into(), Some(number));
     }
 }
 

@@ -18,7 +18,7 @@ use crate::session::json::Compacted;
 use crate::session::model::Model;
 use crate::session::outcome::Outcome;
 use crate::session::output_file::{check_target, write_out};
-use crate::session::report;
+use crate::session::report::{self, Details};
 use crate::session::validity::{Validity, otherwise, refuse_new};
 use crate::terminal::escape::file_word;
 use crate::terminal::file_error::not_read;
@@ -239,16 +239,25 @@ fn report(
         let answer = CompactJson { compacted: Compacted::new(session, outcome), written };
         return shell.print_json(&answer);
     }
+    let more = shell.is_verbose();
+    let details = Details {
+        outline: args.compaction.outline || more && written.is_none(),
+        // What was paid for is shown.
+        digest: args.compaction.digest || more || written.is_none() && outcome.model.is_some(),
+    };
+    let is_long = details.outline || details.digest && outcome.digest().is_some();
     if written.is_none() {
-        return shell.print(|page| {
-            report::whole(page, session, outcome, (args.write.out.as_deref(), &args.model.options()))
-        });
+        if is_long {
+            shell.print_long(|page| report::details(page, outcome, details))?;
+        }
+        let place = (args.write.out.as_deref(), &*args.model.options());
+        return shell.print(|page| report::preview(page, session, outcome, more, place));
     }
     shell.say(|page| {
-        report::summary(page, session, outcome)?;
-        if shell.is_verbose() {
-            report::digest(page, outcome)?;
+        if is_long {
+            report::details(page, outcome, details)?;
         }
+        report::summary(page, session, outcome, more)?;
         report::written(page, &session.file, args.write.out.as_deref())
     });
     Ok(())

@@ -6,7 +6,6 @@ pub(crate) mod weigh;
 pub(crate) mod compaction_log;
 pub(crate) mod undo_redo;
 pub(crate) mod log;
-pub(crate) mod plan;
 pub(crate) mod compact;
 pub(crate) mod recall;
 #[cfg(feature = "mcp")]

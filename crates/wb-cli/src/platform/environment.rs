@@ -39,6 +39,8 @@ pub(crate) struct Environment {
     pub(crate) state: Option<PathBuf>,
     /// The folder of what can be read again.
     pub(crate) cache: Option<PathBuf>,
+    /// `WB_PAGER`, else `PAGER`: the program that shows long text on a terminal.
+    pub(crate) pager: Option<String>,
     /// `COLUMNS`, else the width of the terminal, else that of a pipe.
     pub(crate) columns: usize,
 }
@@ -58,6 +60,7 @@ impl Environment {
         Self {
             config: ours("XDG_CONFIG_HOME", ".config"),
             state: ours("XDG_STATE_HOME", ".local/state"),
+            pager: env::var("WB_PAGER").or_else(|_| env::var("PAGER")).ok(),
             cache: ours("XDG_CACHE_HOME", ".cache"),
             home,
             claude_config: folder("CLAUDE_CONFIG_DIR"),

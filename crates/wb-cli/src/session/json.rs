@@ -85,6 +85,8 @@ pub(crate) struct Compacted<'a> {
     steps: Vec<&'a str>,
     left_out: Vec<LeftOut>,
     notes: Vec<String>,
+    /// The text that replaces the folded messages; none if there is no digest.
+    digest: Option<&'a str>,
     /// None if no model was named.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<&'a Spent>,
@@ -130,6 +132,7 @@ impl<'a> Compacted<'a> {
             steps: report.step_names(),
             left_out: session.left_out().into_iter().map(|(step, why)| LeftOut { step, why }).collect(),
             notes: words_of(&session.opened.notes),
+            digest: outcome.digest(),
             model: outcome.model.as_ref(),
         }
     }

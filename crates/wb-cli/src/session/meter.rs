@@ -6,13 +6,15 @@ use crate::session::Session;
 use crate::session::agent_trigger::AgentTrigger;
 use crate::session::json::words_of;
 use crate::terminal::escape::escaped;
-use crate::terminal::number::{grouped, grouped_in, messages};
+use crate::terminal::number::{count, grouped, grouped_in, messages};
 use crate::terminal::style::{BAD, DIM, GOOD, WARN};
 use crate::terminal::wrap::{Page, width};
 
 /// The most cells of a bar, if they fit.
 const MOST_CELLS: usize = 40;
 const LEAST_CELLS: usize = 10;
+/// The notes of a short report.
+const SHOWN_NOTES: usize = 2;
 
 /// Writes the name of the file and what was read.
 pub(crate) fn heading(page: &mut Page<'_>, session: &Session, n_messages: usize) -> io::Result<()> {
@@ -67,8 +69,25 @@ fn cell_of(cell: u64, filled: u64, mark: u64) -> char {
     }
 }
 
+/// Writes the source of the figure and the distance to the limit, and what is only assumed.
+pub(crate) fn short_facts(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
+    limit(page, session)?;
+    if let Some(words) =
+        session.window_from.in_words(session.window).filter(|_| session.window_from.is_guess())
+    {
+        dim(page, &escaped(&words))?;
+    }
+    let words = words_of(&session.opened.notes);
+    let n_shown = words.len().min(SHOWN_NOTES);
+    notes(page, &words[..n_shown])?;
+    match words.len() - n_shown {
+        0 => Ok(()),
+        n => dim(page, &format!("{}: -v", count(n, "more note", "more notes"))),
+    }
+}
+
 /// Writes the source of the figure and the distance to the limit.
-pub(crate) fn facts(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
+fn limit(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
     let measure = &session.measure;
     let source = if measure.anchored { "counted by the provider" } else { "estimated" };
     let limit = session.limit;
@@ -79,7 +98,13 @@ pub(crate) fn facts(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
     let policy = session.policy.budget();
     let (reserve, ratio) = (grouped(policy.reserve_tokens.unwrap_or(0)), policy.trigger_ratio);
     let formula = format!("(window − {reserve}) × {ratio}");
-    page.prose("  ", 4, &format!("{source}; limit ┊ {} = {formula}: {verdict}", grouped(limit)))?;
+    page.prose("  ", 4, &format!("{source}; limit ┊ {} = {formula}: {verdict}", grouped(limit)))
+}
+
+/// Writes the source of the figure, the distance to the limit, and what else is known of both.
+pub(crate) fn facts(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
+    limit(page, session)?;
+    let measure = &session.measure;
     if let Some(words) = session.window_from.in_words(session.window) {
         dim(page, &escaped(&words))?;
     }

@@ -4,6 +4,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use wb_conductor::{DIGEST, DigestSource, RESTORE, StepReport};
+use wb_digest::{Section, Sections, labels};
+use wb_message::text::one_line;
 use wb_passes::{ImagePolicy, pass_entry};
 use wb_summarize::NoDigest;
 
@@ -17,20 +19,61 @@ use crate::terminal::style::{DIM, HEAD, WARN};
 use crate::terminal::wrap::{Page, width};
 use wb_bind::Strategy;
 
-/// Writes the meters before and after and a line per stage.
-pub(crate) fn summary(page: &mut Page<'_>, session: &Session, outcome: &Outcome) -> io::Result<()> {
+/// Writes what happened in words, then the meters before and after.
+pub(crate) fn summary(
+    page: &mut Page<'_>,
+    session: &Session,
+    outcome: &Outcome,
+    is_full: bool,
+) -> io::Result<()> {
     let report = &outcome.report;
     meter::heading(page, session, report.messages_before)?;
+    if !is_full && is_within_budget(session, outcome) {
+        return within_budget(page, session);
+    }
+    writeln!(page)?;
+    happened(page, session, outcome, is_full)?;
+    if report.is_changed() {
+        highlights(page, outcome)?;
+    }
+    writeln!(page)?;
     let weights = [("  before ", outcome.tokens_before), ("  after  ", outcome.tokens_after)];
     meter::bars(page, session, &weights)?;
-    meter::facts(page, session)?;
+    if is_full {
+        meter::facts(page, session)?;
+    } else {
+        meter::short_facts(page, session)?;
+    }
     if session.target.is_some() && report.is_changed() {
         let (before, after) = (grouped(report.tokens_before), grouped(report.tokens_after));
         writeln!(page, "  {DIM}messages: {before} → {after} tokens, without system prompt and tools{DIM:#}")?;
     }
-    writeln!(page)?;
+    Ok(())
+}
+
+/// Returns whether nothing is done because nothing is due.
+fn is_within_budget(session: &Session, outcome: &Outcome) -> bool {
+    let is_asked = session.policy.force || session.target.is_some() || outcome.model.is_some();
+    outcome.report.unchanged.is_some() && !session.is_over() && !is_asked
+}
+
+fn within_budget(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
+    let tokens = session.measure.context_tokens;
+    meter::bars(page, session, &[("  ", tokens)])?;
+    let left = grouped(session.limit - tokens);
+    let limit = grouped(session.limit);
+    page.prose(
+        "  ",
+        4,
+        &format!("within budget: {left} left below the limit of {limit}; --force compacts it"),
+    )
+}
+
+/// Writes a line per step, and what went otherwise.
+fn happened(page: &mut Page<'_>, session: &Session, outcome: &Outcome, is_full: bool) -> io::Result<()> {
+    let report = &outcome.report;
     steps(page, outcome)?;
-    for (step, why) in session.left_out().iter().filter(|_| report.is_changed()) {
+    for (step, why) in session.left_out().iter().filter(|_| is_full && report.is_changed()) {
         page.prose("  ", 4, &format!("{DIM}skipped {step}: {why}{DIM:#}"))?;
     }
     if let Some(bodies) = bodies(outcome) {
@@ -50,6 +93,27 @@ pub(crate) fn summary(page: &mut Page<'_>, session: &Session, outcome: &Outcome)
     let missed = outcome.missed_target.map(missed).or_else(irreducible);
     for warning in [missed, report.refused.clone()].into_iter().flatten() {
         page.prose("  ", 4, &format!("{WARN}{}{WARN:#}", escaped(&grouped_in(&warning))))?;
+    }
+    Ok(())
+}
+
+/// Writes the first line of what a digest keeps of the user's words and tasks.
+fn highlights(page: &mut Page<'_>, outcome: &Outcome) -> io::Result<()> {
+    const SHOWN: [(Section, &str); 3] =
+        [(Section::Objective, "request"), (Section::Guardrails, "rules"), (Section::Plan, "tasks")];
+    let Some(digest) = outcome.digest() else { return Ok(()) };
+    let sections = Sections::parse(digest);
+    for (section, name) in SHOWN {
+        let said = |entry: &&String| !entry.starts_with(labels::USER_MESSAGES_APPLY);
+        let mut entries = sections.entries(section).iter().filter(said);
+        let Some(first) = entries.next() else { continue };
+        let more = match entries.count() {
+            0 => String::new(),
+            n => format!("{DIM}, and {n} more{DIM:#}"),
+        };
+        let text = first.trim_start_matches(labels::FIRST).trim_start_matches(['-', ' ']);
+        let text = one_line(text, 400);
+        page.cut(&format!("  {DIM}{name:<12}{DIM:#} "), &escaped(&text), &more)?;
     }
     Ok(())
 }
@@ -104,23 +168,52 @@ fn bodies(outcome: &Outcome) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// Writes the text output: report, outline, digest, and the command that saves it, with `out` and
-/// further options.
-pub(crate) fn whole(
+/// Writes the outline and the digest, as far as they are wanted.
+pub(crate) fn details(page: &mut Page<'_>, outcome: &Outcome, wanted: Details) -> io::Result<()> {
+    if wanted.outline {
+        writeln!(page, "{HEAD}Outline{HEAD:#}")?;
+        outline::legend(page, outcome.digest().is_some())?;
+        outline::write(page, &outcome.outline, true)?;
+        writeln!(page)?;
+    }
+    if let Some(digest) = outcome.digest().filter(|_| wanted.digest) {
+        digest_text(page, digest)?;
+        writeln!(page)?;
+    }
+    Ok(())
+}
+
+/// The parts of a report that are printed on request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Details {
+    pub(crate) outline: bool,
+    pub(crate) digest: bool,
+}
+
+/// Writes the report of what was not written, and the commands that go on, with `out` and further
+/// options.
+pub(crate) fn preview(
     page: &mut Page<'_>,
     session: &Session,
     outcome: &Outcome,
+    is_full: bool,
     (out, options): (Option<&Path>, &str),
 ) -> io::Result<()> {
-    summary(page, session, outcome)?;
+    summary(page, session, outcome, is_full)?;
     if !outcome.report.is_changed() {
-        return hint_unchanged(page, session);
+        return if is_full || !is_within_budget(session, outcome) {
+            hint_unchanged(page, session)
+        } else {
+            Ok(())
+        };
     }
-    writeln!(page, "\n{HEAD}Outline{HEAD:#}")?;
-    outline::legend(page, outcome.digest().is_some())?;
-    outline::write(page, &outcome.outline, false)?;
-    digest(page, outcome)?;
-    writeln!(page, "\n{DIM}to apply:{DIM:#} {}", command(session, out, options))
+    let command = command(session, options);
+    writeln!(page)?;
+    if outcome.digest().is_some() {
+        writeln!(page, "{DIM}read the digest:{DIM:#} {command} --digest")?;
+    }
+    writeln!(page, "{DIM}see each message:{DIM:#} {command} --outline")?;
+    writeln!(page, "{DIM}to apply:{DIM:#} {command} {}", place(session, out))
 }
 
 /// Prints where the result was written, or how to undo a change in place.
@@ -130,11 +223,29 @@ pub(crate) fn written(page: &mut Page<'_>, file: &str, out: Option<&Path>) -> io
         Some(out) => ("written to:", out.display().to_string()),
         None => ("to undo:", format!("wb undo {}", file_word(Path::new(file)))),
     };
-    writeln!(page, "\n{DIM}{lead}{DIM:#} {}", escaped(&text))
+    writeln!(page, "\n{DIM}{lead}{DIM:#} {}", escaped(&text))?;
+    if out.is_some() {
+        return Ok(());
+    }
+    let file = file_word(Path::new(file));
+    writeln!(
+        page,
+        "{DIM}read the digest:{DIM:#} wb show {0}\n{DIM}all operations:{DIM:#} wb log {0}",
+        escaped(&file)
+    )
 }
 
-/// Returns the command that writes the result shown.
-fn command(session: &Session, out: Option<&Path>, more: &str) -> String {
+/// Returns where the command writes the result shown.
+fn place(session: &Session, out: Option<&Path>) -> String {
+    match out {
+        Some(out) => format!("-o {}", escaped(&file_word(out))),
+        None if session.file != "-" && session.why_not_native().is_none() => "--in-place".to_owned(),
+        None => "-o compacted.jsonl".to_owned(),
+    }
+}
+
+/// Returns the command that leads to the result shown.
+fn command(session: &Session, more: &str) -> String {
     let file = file_word(Path::new(&session.file));
     let strategy = match session.strategy {
         Strategy::WindowBudget => String::new(),
@@ -144,24 +255,14 @@ fn command(session: &Session, out: Option<&Path>, more: &str) -> String {
         ImagePolicy::Keep => String::new(),
         other => format!(" --images {}", other.name()),
     };
-    let place = match out {
-        Some(out) => format!("-o {}", escaped(&file_word(out))),
-        None if session.file != "-" && session.why_not_native().is_none() => "--in-place".to_owned(),
-        None => "-o compacted.jsonl".to_owned(),
-    };
     let target = session.target.map_or_else(String::new, |target| format!(" --target {target}"));
     let options = session.policy.options();
-    format!("wb compact {}{strategy}{images}{target}{options}{} {place}", escaped(&file), escaped(more))
-}
-
-/// Writes the digest, if there is one.
-pub(crate) fn digest(page: &mut Page<'_>, outcome: &Outcome) -> io::Result<()> {
-    outcome.digest().map_or(Ok(()), |digest| digest_text(page, digest))
+    format!("wb compact {}{strategy}{images}{target}{options}{}", escaped(&file), escaped(more))
 }
 
 /// Writes the content of a digest under a heading.
 pub(crate) fn digest_text(page: &mut Page<'_>, digest: &str) -> io::Result<()> {
-    writeln!(page, "\n{HEAD}Digest{HEAD:#}")?;
+    writeln!(page, "{HEAD}Digest{HEAD:#}")?;
     digest.lines().try_for_each(|line| digest_line(page, &escaped(line)))
 }
 

@@ -8,5 +8,6 @@ pub(crate) mod user_error;
 pub(crate) mod wrap;
 pub(crate) mod json_layout;
 pub(crate) mod file_error;
+pub(crate) mod pager;
 pub(crate) mod shell;
 pub(crate) mod table;

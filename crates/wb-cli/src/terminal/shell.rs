@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::platform::environment::Environment;
 use crate::terminal::escape::{SafeJson, escaped};
+use crate::terminal::pager::Pager;
 use crate::terminal::style::{BAD, DIM, HINT};
 use crate::terminal::user_error::UserError;
 use crate::terminal::wrap::{self, Page};
@@ -74,6 +75,16 @@ impl Shell {
         let mut out = BufWriter::new(anstream::stdout().lock());
         write(&mut Page::new(&mut out, self.environment.columns))?;
         Ok(out.flush()?)
+    }
+
+    /// Writes a long text to standard output, through a pager if that is a terminal.
+    pub(crate) fn print_long(&self, write: impl FnOnce(&mut Page<'_>) -> io::Result<()>) -> Result<()> {
+        let pager = io::stdout().is_terminal().then(|| Pager::start(self.environment.pager.as_deref()));
+        let Some(pager) = pager.flatten() else { return self.print(write) };
+        let choice = anstream::stdout().current_choice();
+        let mut text = anstream::AutoStream::new(Vec::new(), choice);
+        write(&mut Page::new(&mut text, self.environment.columns))?;
+        Ok(pager.show(&text.into_inner())?)
     }
 
     /// Writes one JSON document on a line.

@@ -65,6 +65,28 @@ pub struct Section {
     pub text: String,
 }
 
+impl Section {
+    /// Splits a text at its headings, ignoring those in code.
+    pub fn parse(text: &str) -> Vec<Self> {
+        let (mut all, mut is_code) = (vec![Self::default()], false);
+        for line in text.lines() {
+            is_code ^= line.trim_start().starts_with("```");
+            let after = line.trim_start_matches('#');
+            let is_heading = !is_code && after.len() < line.len() && after.starts_with(' ');
+            if is_heading {
+                all.push(Self { heading: after.trim().to_owned(), text: String::new() });
+            } else if let Some(section) = all.last_mut() {
+                section.text.extend([line, "\n"]);
+            }
+        }
+        for section in &mut all {
+            section.text = section.text.trim_start_matches('\n').trim_end().to_owned();
+        }
+        all.retain(|section| *section != Self::default());
+        all
+    }
+}
+
 /// The blocks of a session: a view of its list of operations.
 #[derive(Debug)]
 pub struct Blocks<'h> {
@@ -164,7 +186,7 @@ impl<'h> Blocks<'h> {
         messages.sort_unstable();
         messages.dedup();
         let digests = messages.into_iter().filter_map(|at| digest_body(&view.messages[at]));
-        digests.flat_map(|digest| sections(&digest)).collect()
+        digests.flat_map(|digest| Section::parse(&digest)).collect()
     }
 }
 
@@ -262,26 +284,6 @@ fn message_of(view: &View, span: &Span) -> Option<usize> {
     (0..view.messages.len()).find(is_there)
 }
 
-/// Splits a text at its headings, ignoring those in code.
-fn sections(text: &str) -> Vec<Section> {
-    let (mut all, mut is_code) = (vec![Section::default()], false);
-    for line in text.lines() {
-        is_code ^= line.trim_start().starts_with("```");
-        let after = line.trim_start_matches('#');
-        let is_heading = !is_code && after.len() < line.len() && after.starts_with(' ');
-        if is_heading {
-            all.push(Section { heading: after.trim().to_owned(), text: String::new() });
-        } else if let Some(section) = all.last_mut() {
-            section.text.extend([line, "\n"]);
-        }
-    }
-    for section in &mut all {
-        section.text = section.text.trim_start_matches('\n').trim_end().to_owned();
-    }
-    all.retain(|section| *section != Section::default());
-    all
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -334,7 +336,7 @@ mod tests {
     fn a_digest_has_sections_and_code_has_none() {
         let text =
             "before\n\n# Goal\nShip é.\n\n```sh\n# no heading\n```\n## Next steps \n- one\n# Empty\n#hash\n";
-        let all = sections(text);
+        let all = Section::parse(text);
         let short: Vec<_> = all.iter().map(|it| (it.heading.as_str(), it.text.as_str())).collect();
         assert_eq!(
             short,
@@ -345,6 +347,6 @@ mod tests {
                 ("Empty", "#hash"),
             ]
         );
-        assert!(sections("\n\n").is_empty());
+        assert!(Section::parse("\n\n").is_empty());
     }
 }

@@ -80,6 +80,20 @@ pub(crate) fn log(shell: &Shell, args: &args::Log) -> Result<()> {
     }
 }
 
+/// Shows one operation of a session, the last compaction if none is named.
+pub(crate) fn show(shell: &Shell, args: &args::Show) -> Result<()> {
+    let log = SessionHistory::open(&args.file)?;
+    let session = split(&args.file).1;
+    let is_it = |it: &&Operation| {
+        it.what == OperationKind::Compact && session.is_none_or(|name| it.conversation == name)
+    };
+    let last = || log.history.operations().rev().find(is_it).map(|it| it.id);
+    match args.operation.or_else(last) {
+        Some(id) => operation::show(shell, &log, id),
+        None => operation::show_summary(shell, &log),
+    }
+}
+
 fn list(shell: &Shell, SessionHistory { file, history, .. }: SessionHistory) -> Result<()> {
     let session = split(Path::new(&file)).1;
     let is_here = |it: &&Operation| session.is_none_or(|name| it.conversation == name);

@@ -5,16 +5,19 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use serde::Serialize;
-use wb_message::text::one_line;
-use wb_record::{Blocks, CompactionBlock, HistoryError, RecordRef, Section};
+use wb_formats::newest;
+use wb_message::markers::digest_body;
+use wb_record::{Blocks, CompactionBlock, HistoryError, Operation, RecordRef, Section};
 
 use super::record_names::{RecordName, RecordNames};
 use super::{OperationRow, SessionHistory};
+use crate::session::copy::copy_with;
 use crate::session::history::history_error;
+use crate::session::report::digest_text;
 use crate::terminal::escape::escaped;
 use crate::terminal::number::{count, grouped};
 use crate::terminal::shell::Shell;
-use crate::terminal::style::{DIM, HEAD};
+use crate::terminal::user_error::UserError;
 use crate::terminal::wrap::Page;
 
 /// The answer of `wb log FILE OPERATION --json`.
@@ -43,6 +46,14 @@ struct Records {
     last: Option<RecordName>,
 }
 
+/// The answer of `wb show --json` where the agent compacted by itself.
+#[derive(Debug, Serialize)]
+struct SummaryJson {
+    file: String,
+    operation: Option<u64>,
+    digest: Vec<DigestSection>,
+}
+
 #[derive(Debug, Serialize)]
 struct DigestSection {
     heading: String,
@@ -64,16 +75,47 @@ pub(crate) fn show(shell: &Shell, log: &SessionHistory, id: u64) -> Result<()> {
         hides: block.map(|block| Records::new(&block.covers, &names)).unwrap_or_default(),
         brought: block.map(|block| Records::new(&block.brought, &names)).unwrap_or_default(),
         builds_on: block.map(|block| block.parents.clone()).unwrap_or_default(),
-        digest: blocks
-            .sections(&view, id)
-            .into_iter()
-            .map(|Section { heading, text }| DigestSection { heading, text })
-            .collect(),
+        digest: digest(log, operation, blocks.sections(&view, id)),
     };
     if shell.is_json {
         return shell.print_json(&shown);
     }
+    // The figures come last, where a pager does not hide them.
+    if !shown.digest.is_empty() {
+        shell.print_long(|page| render_digest(page, &shown.digest))?;
+    }
     shell.print(|page| render_text(page, &shown))
+}
+
+/// Returns the sections of a digest: those that the model sees, or of an undone operation those
+/// that a redo would bring.
+fn digest(log: &SessionHistory, operation: &Operation, seen: Vec<Section>) -> Vec<DigestSection> {
+    let is_undone = seen.is_empty() && log.history.is_undone(operation.id);
+    let redone = || {
+        let copy = copy_with(&log.file, log.document.as_ref(), &operation.changes).ok()?;
+        let view = copy.view(&operation.conversation).ok()?;
+        view.messages.iter().find_map(digest_body).map(|digest| Section::parse(&digest))
+    };
+    let sections = if is_undone { redone().unwrap_or_default() } else { seen };
+    sections.into_iter().map(|Section { heading, text }| DigestSection { heading, text }).collect()
+}
+
+/// Shows the summary that a session has without an operation of `wb`.
+pub(crate) fn show_summary(shell: &Shell, log: &SessionHistory) -> Result<()> {
+    let conversation = newest(log.document.as_ref()).map_err(|error| log.unreadable(&error))?;
+    let view = log.document.view(&conversation).map_err(|error| log.unreadable(&error))?;
+    let Some(digest) = view.messages.iter().rev().find_map(digest_body) else {
+        let hint = "`wb compact` previews a compaction";
+        return Err(UserError::of_file(&log.file, "the session has no compaction", hint).into());
+    };
+    let digest = Section::parse(&digest).into_iter();
+    let digest = digest.map(|Section { heading, text }| DigestSection { heading, text }).collect();
+    let summary = SummaryJson { file: log.file.clone(), operation: None, digest };
+    if shell.is_json {
+        return shell.print_json(&summary);
+    }
+    shell.print_long(|page| render_digest(page, &summary.digest))?;
+    shell.print(|page| page.heading("summary by the agent", &escaped(&summary.file)))
 }
 
 /// Returns the records of the view before that are not covered.
@@ -120,12 +162,16 @@ fn render_text(page: &mut Page<'_>, shown: &OperationJson) -> io::Result<()> {
     let below: Vec<String> = shown.builds_on.iter().map(|id| format!("operation {id}")).collect();
     page.fact("builds on", if below.is_empty() { "no other".to_owned() } else { below.join(", ") }.as_str())?;
     if shown.digest.is_empty() {
-        return page.fact("digest", "none that the model sees now");
+        return page.fact("digest", "none that the model sees now; `wb recall` searches what was said");
     }
-    writeln!(page, "\n{HEAD}Digest{HEAD:#}")?;
-    shown.digest.iter().try_for_each(|section| {
-        let lead = if section.heading.is_empty() { "(no heading)" } else { &section.heading };
-        let text = one_line(&section.text, 400);
-        page.cut(&format!("  {}  {DIM}", escaped(lead)), &escaped(&text), &format!("{DIM:#}"))
-    })
+    Ok(())
+}
+
+fn render_digest(page: &mut Page<'_>, digest: &[DigestSection]) -> io::Result<()> {
+    let section = |DigestSection { heading, text }: &DigestSection| match heading.as_str() {
+        "" => text.trim().to_owned(),
+        heading => format!("# {heading}\n{}", text.trim()),
+    };
+    digest_text(page, &digest.iter().map(section).collect::<Vec<_>>().join("\n"))?;
+    writeln!(page)
 }

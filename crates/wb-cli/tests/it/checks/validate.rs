@@ -223,7 +223,8 @@ fn a_request_that_two_providers_can_have_names_both() {
     let both = json!({ "model": "m", "messages": [{ "role": "user", "content": "Look." }] }).to_string();
     let own = json!({ "model": "m", "messages": [{ "role": "user", "content": "Look." }], "system": "x" })
         .to_string();
-    for command in [&["weigh", "-"][..], &["doctor", "-"], &["compact", "-", "--force"], &["plan", "-"]] {
+    for command in [&["weigh", "-"][..], &["doctor", "-"], &["compact", "-", "--force"], &["plan", "-", "-v"]]
+    {
         let said = |text: &str, more: &[&str]| wb_with(&[command, more].concat(), text.as_bytes()).stdout;
         let note = "fits anthropic-messages too";
         assert!(said(&both, &[]).contains(note), "{command:?}: {}", said(&both, &[]));

@@ -151,7 +151,7 @@ fn plan_shows_what_condense_does_and_writes_nothing() {
 fn plan_outlines_every_message_with_its_fate() {
     let folder = Folder::new();
     let file = folder.file("s.jsonl", &session());
-    let plan = run("plan", &file, &["--window", "8k"]);
+    let plan = run("plan", &file, &["--window", "8k", "--outline"]);
     assert_eq!(plan.code, 0);
     assert!(
         plan.stdout.contains("  -     0 user      \"Find out why the importer drops lines."),
@@ -177,8 +177,12 @@ fn compact_writes_to_stdout_and_reports_on_stderr() {
     let digest = ["# Objective", "Never touch the schema"];
     for line in ["before ▕", "after  ▕", "digest       folded"].into_iter().chain(digest) {
         assert!(verbose.contains(line), "{line}: {verbose}");
-        assert_eq!(answer.stderr.contains(line), !digest.contains(&line), "{line}: {}", answer.stderr);
     }
+    assert!(
+        answer.stderr.contains("before ▕") && !answer.stderr.contains("# Objective"),
+        "{}",
+        answer.stderr
+    );
 }
 
 #[test]
@@ -186,7 +190,7 @@ fn standard_input_is_read_and_what_is_within_budget_comes_back_as_it_was() {
     let text = session();
     let answer = wb_with(&["compact", "-", "-o", "-"], text.as_bytes());
     assert_eq!((answer.code, answer.stdout), (0, text));
-    assert!(answer.stderr.contains("unchanged: within budget"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("  within budget: "), "{}", answer.stderr);
     let forced = wb_with(&["compact", "-", "--force", "--json"], session().as_bytes());
     assert_eq!(json_of(&forced)["cut"], 74);
 }

@@ -371,7 +371,7 @@ fn entries_of_kinds_that_nobody_knows_are_shown_as_they_are() {
 #[test]
 fn a_plan_spells_out_what_could_drive_a_terminal_too() {
     let folder = Folder::new();
-    let plan = wb(&["plan", folder.file(&text(&log())).to_str().unwrap()]);
+    let plan = wb(&["plan", "--outline", folder.file(&text(&log())).to_str().unwrap()]);
     assert!(plan.stdout.contains("\\u{1b}]0;owned\\u{7} a.rs"), "{}", plan.stdout);
 }
 

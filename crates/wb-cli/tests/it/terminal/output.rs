@@ -9,6 +9,7 @@ use crate::support::{Answer, wb, wb_in, wb_with};
 
 const SESSION: &str = "fixtures/sessions/flaky-checkout.jsonl";
 const SMALL: &str = "fixtures/sessions/hello.jsonl";
+const PI: &str = "fixtures/sessions/rename-flag.jsonl";
 
 fn wb_where(variables: &[(&str, &str)], line: &str) -> Answer {
     let args: Vec<&str> = line.split_whitespace().collect();
@@ -199,4 +200,36 @@ fn every_shell_has_completions_and_every_command_a_page() {
         assert!(page.contains(title), "{words:?}: {page}");
     }
     assert!(wb(&["man"]).stdout.contains("CODEX_HOME"), "what stands below the help");
+}
+
+#[test]
+fn a_preview_has_at_most_25_lines_with_the_figures_last_and_three_commands() {
+    let folder = crate::support::root().join("fixtures/sessions");
+    for entry in folder.read_dir().unwrap().map(|entry| entry.unwrap().path()) {
+        for (columns, verb) in [("60", "compact"), ("80", "plan"), ("100", "compact")] {
+            let line = [verb, entry.to_str().unwrap(), "--force", "--window", "24k"];
+            let shown = crate::support::wb_in(&folder, &[("COLUMNS", columns)], &line, b"").stdout;
+            let lines: Vec<&str> = shown.lines().collect();
+            assert!(lines.len() <= 25, "{columns} {entry:?}:\n{shown}");
+            if shown.contains("  after  ▕") && shown.contains("to apply: ") {
+                let last = &lines[lines.len() - 3..];
+                assert!(last.iter().all(|line| line.contains(": wb compact ")), "{shown}");
+                assert!(lines.iter().rposition(|line| line.contains('▕')) > Some(4), "{shown}");
+            }
+        }
+    }
+}
+
+#[test]
+fn more_is_printed_on_request_before_the_figures() {
+    let shown = |option: &str| wb(&["compact", PI, "--force", option]).stdout;
+    let (digest, outline) = (shown("--digest"), shown("--outline"));
+    for (text, mark) in [(&digest, "\n  # Objective\n"), (&outline, "  +       digest ")] {
+        assert!(text.find(mark) < text.find("  before ▕"), "{text}");
+        assert!(text.find("  before ▕") < text.find("to apply: "), "{text}");
+    }
+    assert!(!digest.contains("Outline\n") && !outline.contains("# Objective"), "{digest}{outline}");
+    let json: serde_json::Value =
+        serde_json::from_str(&wb(&["plan", PI, "--force", "--json"]).stdout).unwrap();
+    assert!(json["digest"].as_str().unwrap().starts_with("# Objective"), "{json}");
 }
