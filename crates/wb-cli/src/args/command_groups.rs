@@ -12,7 +12,10 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Every day", &["weigh", "compact", "plan", "undo", "redo", "log", "show", "recall"]),
     ("Trouble", &["doctor", "validate", "repair", "convert", "audit"]),
     ("Study", &["compare", "replay", "models", "formats", "session"]),
-    ("Agents and settings", &["install", "uninstall", "config", "hook", "mcp", "api", "completions", "man"]),
+    (
+        "Agents and settings",
+        &["install", "uninstall", "config", "statusline", "hook", "mcp", "api", "completions", "man"],
+    ),
 ];
 /// The columns before a description.
 const INDENT: usize = 15;

@@ -5,6 +5,7 @@ use clap::Args;
 use crate::hosts::Host;
 
 #[derive(Clone, Copy, Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 pub(crate) struct Install {
     /// The agent; without it, same as --check
     #[arg(value_parser = Host::parser(), value_name = "HOST")]
@@ -19,6 +20,9 @@ pub(crate) struct Install {
     /// Leave out the tool with which the model looks up what was folded
     #[arg(long, requires = "host", conflicts_with = "check")]
     pub(crate) no_recall: bool,
+    /// Also set the status line of Claude Code, unless you have one
+    #[arg(long, requires = "host", conflicts_with = "check")]
+    pub(crate) statusline: bool,
     /// Report whether the plug-in would be used; write nothing
     ///
     /// Exits with 3 if a plug-in would not be used, or is not installed for HOST.

@@ -9,6 +9,7 @@ pub(crate) mod mcp;
 mod policy;
 mod write_to;
 pub(crate) mod install;
+pub(crate) mod config;
 pub(crate) mod session;
 pub(crate) mod replay;
 pub(crate) mod recall;
@@ -20,6 +21,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use wb_dialect::Dialect;
 use wb_passes::ImagePolicy;
 
+use crate::args::config::ConfigArgs;
 use crate::args::install::{Install, Uninstall};
 #[cfg(feature = "mcp")]
 use crate::args::mcp::McpArgs;
@@ -59,6 +61,7 @@ Environment:
                      keys of the providers of --model
   NO_COLOR           no colours, unless --color=always
   WB_PAGER, PAGER    program that shows long text on a terminal, instead of less
+  VISUAL, EDITOR     editor of `wb config edit`, instead of vi
   CLAUDE_CONFIG_DIR  folder of Claude Code, in addition to ~/.claude
   CODEX_HOME         folder of Codex, instead of ~/.codex
   GEMINI_CLI_HOME    folder with .gemini of Gemini CLI, instead of your home
@@ -221,6 +224,11 @@ pub(crate) enum Command {
     /// Reads the call from standard input and writes the answer to standard output.
     /// docs/reference/api.schema.json describes both.
     Api,
+    /// Print one line for the status line of Claude Code
+    ///
+    /// Reads the JSON of Claude Code on standard input, and prints a meter up to the size at which
+    /// it compacts, and the last compaction. `wb install claude-code --statusline` sets it up.
+    Statusline,
     /// Handle a compaction request from an agent (JSON in, JSON out)
     ///
     /// The plug-ins of `wb install` run it. Reads the request from standard input and writes the
@@ -233,7 +241,9 @@ pub(crate) enum Command {
     /// override a model under `[models."ID"]`: `context_window`, `max_output_tokens`, and `input`,
     /// `cached`, `write` and `output` in US dollars per million tokens.
     Models(Models),
-    /// Show the settings for agents' compactions and their sources
+    /// Show or change the settings for agents' compactions
+    ///
+    /// `set`, `unset` and `edit` change ~/.config/wb/config.toml; `example` prints one.
     ///
     /// .wb.toml in a project that you trust overrides ~/.config/wb/config.toml. Keys: strategy
     /// (window-budget or ladder), `trigger_ratio`, `keep_recent_tokens`, `reserve_tokens`; images
@@ -276,29 +286,6 @@ pub(crate) struct Completions {
     /// The shell
     #[arg(value_name = "SHELL")]
     pub(crate) shell: clap_complete::Shell,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ConfigArgs {
-    #[command(subcommand)]
-    pub(crate) action: Option<ConfigAction>,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum ConfigAction {
-    /// Trust the .wb.toml of a folder
-    ///
-    /// Without it the file has no effect. Read the file first: its pinned sentences appear in every
-    /// digest.
-    Trust {
-        /// The project's folder; default: the working one
-        folder: Option<PathBuf>,
-    },
-    /// Stop trusting the .wb.toml of a folder
-    Untrust {
-        /// The project's folder; default: the working one
-        folder: Option<PathBuf>,
-    },
 }
 
 #[derive(Debug, Args)]

@@ -19,6 +19,8 @@ pub(crate) mod formats;
 pub(crate) mod doctor;
 pub(crate) mod models;
 pub(crate) mod api;
+pub(crate) mod config;
+pub(crate) mod statusline;
 pub(crate) mod hook;
 pub(crate) mod install;
 pub(crate) mod replay;

@@ -4,6 +4,7 @@ pub(crate) mod compact_prompt;
 pub(crate) mod hooks;
 pub(crate) mod host_version;
 mod json_edit;
+pub(crate) mod status_line;
 pub(crate) mod place;
 pub(crate) mod plug_in;
 pub(crate) mod switches;

@@ -41,6 +41,8 @@ pub(crate) struct Environment {
     pub(crate) cache: Option<PathBuf>,
     /// `WB_PAGER`, else `PAGER`: the program that shows long text on a terminal.
     pub(crate) pager: Option<String>,
+    /// `VISUAL`, else `EDITOR`.
+    pub(crate) editor: Option<String>,
     /// `COLUMNS`, else the width of the terminal, else that of a pipe.
     pub(crate) columns: usize,
 }
@@ -61,6 +63,10 @@ impl Environment {
             config: ours("XDG_CONFIG_HOME", ".config"),
             state: ours("XDG_STATE_HOME", ".local/state"),
             pager: env::var("WB_PAGER").or_else(|_| env::var("PAGER")).ok(),
+            editor: env::var("VISUAL")
+                .or_else(|_| env::var("EDITOR"))
+                .ok()
+                .filter(|it| !it.trim().is_empty()),
             cache: ours("XDG_CACHE_HOME", ".cache"),
             home,
             claude_config: folder("CLAUDE_CONFIG_DIR"),

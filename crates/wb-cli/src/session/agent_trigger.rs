@@ -77,7 +77,7 @@ impl AgentSettings {
     /// Returns when the agent of a session compacts it; none if its rule is not known.
     pub(crate) fn trigger(&self, view: &View, window: u64, answer: u64) -> Option<AgentTrigger> {
         match view.format {
-            "claude-code" => Some(self.of_claude_code(window)),
+            "claude-code" => Some(self.claude_code(window)),
             "codex" => Some(self.of_codex(view.context_window.is_some(), window)),
             "opencode" => Some(self.of_opencode(view.model.as_deref(), window, answer)),
             "pi" => Some(self.of_pi(window)),
@@ -85,7 +85,8 @@ impl AgentSettings {
         }
     }
 
-    fn of_claude_code(&self, window: u64) -> AgentTrigger {
+    /// Returns when Claude Code compacts.
+    pub(crate) fn claude_code(&self, window: u64) -> AgentTrigger {
         let usable = window.saturating_sub(CLAUDE_ANSWER);
         let most = usable.saturating_sub(CLAUDE_BUFFER);
         if self.is_claude_off {

@@ -4,10 +4,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use wb_budget::{Catalog, ModelOverride};
@@ -15,13 +14,11 @@ use wb_message::text::one_line;
 use wb_passes::ImagePolicy;
 use wb_record::{Abilities, Ability};
 
-use crate::args::{ConfigAction, Policy};
+use crate::args::Policy;
 use crate::hosts::HOSTS;
 use crate::platform::environment::Environment;
-use crate::session::project_file::{PROJECT_FILE, ProjectFile, set_trust};
-use crate::terminal::escape::escaped;
+use crate::session::project_file::{PROJECT_FILE, ProjectFile};
 use crate::terminal::shell::Shell;
-use crate::terminal::style::DIM;
 use crate::terminal::user_error::UserError;
 use wb_bind::Strategy;
 
@@ -66,9 +63,9 @@ pub(crate) struct Config {
     pub(crate) catalog: Cow<'static, Catalog>,
     off: Vec<&'static str>,
     /// Each key with its value and the file that sets it.
-    rows: Vec<SettingRow>,
+    pub(crate) rows: Vec<SettingRow>,
     /// The project's file that does not count, and the reason.
-    ignored: Option<Ignored>,
+    pub(crate) ignored: Option<Ignored>,
 }
 
 /// A sentence for every digest.
@@ -95,26 +92,18 @@ impl Pin {
 
 /// A file that does not count.
 #[derive(Clone, Debug, Serialize)]
-struct Ignored {
-    path: PathBuf,
-    why: &'static str,
+pub(crate) struct Ignored {
+    pub(crate) path: PathBuf,
+    pub(crate) why: &'static str,
 }
 
 /// One key.
 #[derive(Clone, Debug, Serialize)]
-struct SettingRow {
-    key: String,
-    value: String,
+pub(crate) struct SettingRow {
+    pub(crate) key: String,
+    pub(crate) value: String,
     /// The file that sets it; none for a default.
-    from: Option<PathBuf>,
-}
-
-/// The answer of `wb config --json`.
-#[derive(Serialize)]
-struct SettingsJson<'a> {
-    settings: &'a [SettingRow],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ignored: Option<&'a Ignored>,
+    pub(crate) from: Option<PathBuf>,
 }
 
 impl Config {
@@ -277,37 +266,23 @@ fn read(path: &Path) -> Result<Option<File>, UserError> {
             format!("cannot be read: {error}"),
             "check that the file may be read",
         )),
-        Ok(text) => toml::from_str(&text).map(Some).map_err(|error| {
-            let at = error.span().map_or(0, |span| span.start);
-            let line = text.get(..at).unwrap_or_default().matches('\n').count() + 1;
-            UserError::of_file(&file, error.message(), "`wb config --help` lists the keys")
-                .at_line(Some(line))
-        }),
+        Ok(text) => parsed(path, &text).map(Some),
     }
 }
 
-/// Shows the settings in effect here, with their sources, or changes whether a project's count.
-pub(crate) fn config(shell: &Shell, action: Option<&ConfigAction>) -> Result<()> {
-    match action {
-        Some(ConfigAction::Trust { folder }) => return set_trust(shell, folder.as_deref(), true),
-        Some(ConfigAction::Untrust { folder }) => return set_trust(shell, folder.as_deref(), false),
-        None => {}
-    }
-    let config = Config::read(&shell.environment, shell.environment.working.as_deref())?;
-    if shell.is_json {
-        return shell.print_json(&SettingsJson { settings: &config.rows, ignored: config.ignored.as_ref() });
-    }
-    shell.print(|page| {
-        for SettingRow { key, value, from } in &config.rows {
-            let from = from.as_deref().map_or_else(|| "default".to_owned(), |it| shell.environment.tilde(it));
-            writeln!(page, "{key} = {}  {DIM}{}{DIM:#}", escaped(value), escaped(&from))?;
-        }
-        if let Some(Ignored { path, why }) = &config.ignored {
-            let file = shell.environment.tilde(path);
-            writeln!(page, "{} is ignored: {why}; to trust its folder: wb config trust", escaped(&file))?;
-        }
-        Ok(())
+fn parsed(path: &Path, text: &str) -> Result<File, UserError> {
+    toml::from_str(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        let line = text.get(..at).unwrap_or_default().matches('\n').count() + 1;
+        let file = path.display().to_string();
+        UserError::of_file(file, error.message(), "`wb config --help` lists the keys").at_line(Some(line))
     })
+}
+
+/// Refuses text that is no settings file.
+pub(crate) fn checked_settings(path: &Path, text: &str) -> Result<(), UserError> {
+    let file = parsed(path, text)?;
+    Config::merge(&[(path.to_owned(), file)]).map(|_| ())
 }
 
 #[cfg(test)]

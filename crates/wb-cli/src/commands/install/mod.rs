@@ -78,6 +78,9 @@ fn planned(
         None if wants_hooks => return Err(no_hooks(host)),
         None => plan::plug_in(host, place, program, recall)?,
     };
+    if args.statusline {
+        plan::status_line(host, place, program, &mut plan)?;
+    }
     let name = host.name;
     let twice = |file: String, flag: &str| {
         let is_here = flag.is_empty() != place.is_project;

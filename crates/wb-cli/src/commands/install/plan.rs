@@ -8,6 +8,7 @@ use crate::hosts::compact_prompt;
 use crate::hosts::hooks;
 use crate::hosts::place::InstallPlace;
 use crate::hosts::plug_in::{self, Embedded, RecallTool};
+use crate::hosts::status_line::{self, StatusLine};
 use crate::terminal::user_error::UserError;
 
 /// The effect of hooks.
@@ -16,6 +17,9 @@ const OF_HOOKS: &str = "Its model still writes the summary, and wb adds any fact
 /// The effect of hooks and instructions.
 const OF_BOTH: &str = "Its model still writes the summary, by the instructions of wb, and wb adds any facts it left out. To let \
     wb compact a session between two runs: wb compact FILE --in-place";
+
+/// The fault of settings that cannot take a status line.
+const NO_OBJECT: &str = "is not a JSON object";
 
 /// Changes in their order.
 #[derive(Debug)]
@@ -88,7 +92,8 @@ pub(crate) fn hooks(
     let before = read(place, path)?;
     let text = before.as_deref().unwrap_or("{}\n");
     let after = hooks::with(text, host.events, program).map_err(|why| broken(path, why))?;
-    let is_first = hooks::programs(text).is_empty();
+    let has_line = status_line::status_line(text) == StatusLine::Ours;
+    let is_first = hooks::programs(text).is_empty() && !has_line;
     plan.changes.extend(settled(path, place, before, after, is_first)?);
     Ok(plan)
 }
@@ -183,15 +188,55 @@ fn without_prompt(path: &Path, place: &InstallPlace, plan: &mut Plan) -> Result<
     taken_out(path, place, plan, &text, &less, is_of, "")
 }
 
+/// Plans the status line in the settings, unless the user has one.
+pub(crate) fn status_line(
+    host: &Host,
+    place: &InstallPlace,
+    program: &str,
+    plan: &mut Plan,
+) -> Result<(), UserError> {
+    let Some(path) = place.hooks(host).filter(|_| host.name == "claude-code") else {
+        let what = format!("{} has no status line that runs a command", host.title);
+        return Err(UserError::new(what, "leave out --statusline"));
+    };
+    let planned = plan.changes.iter().position(|change| change.path == path);
+    let before = read(place, &path)?;
+    let text = planned.and_then(|at| plan.changes[at].after.clone()).or_else(|| before.clone());
+    let text = text.unwrap_or_else(|| "{}\n".to_owned());
+    let there = status_line::status_line(&text);
+    if there == StatusLine::Other {
+        let file = path.display();
+        plan.notes.push(format!(
+            "{file} has your statusLine, which is kept; to show the meter, have its command run `wb statusline`"
+        ));
+        return Ok(());
+    }
+    let after = status_line::with(&text, program).ok_or_else(|| broken(&path, NO_OBJECT.to_owned()))?;
+    if let Some(at) = planned {
+        plan.changes[at].after = Some(after);
+        return Ok(());
+    }
+    let is_first = there == StatusLine::None && hooks::programs(&text).is_empty();
+    let changes = settled(&path, place, before, after, is_first)?;
+    // The plug-in's first file stays the last one.
+    plan.changes.splice(0..0, changes);
+    Ok(())
+}
+
 fn without_hooks(host: &Host, path: &Path, place: &InstallPlace, plan: &mut Plan) -> Result<(), UserError> {
     let Some(text) = read(place, path)? else { return Ok(()) };
-    let Some((.., program)) = hooks::programs(&text).into_iter().next() else {
+    let first = hooks::programs(&text).into_iter().next();
+    if first.is_none() && status_line::status_line(&text) != StatusLine::Ours {
         // A file that cannot be read may still hold them.
         return hooks::broken(&text).map_or(Ok(()), |why| Err(broken(path, why)));
+    }
+    let bare = status_line::without(&text).ok_or_else(|| broken(path, NO_OBJECT.to_owned()))?;
+    let Some((.., program)) = first else {
+        return taken_out(path, place, plan, &text, &bare, |old: &str| *old == bare, "{}");
     };
-    let less = hooks::without(&text).map_err(|why| broken(path, why))?;
+    let less = hooks::without(&bare).map_err(|why| broken(path, why))?;
     let is_of =
-        |old: &str| *old == less || hooks::with(old, host.events, &program).is_ok_and(|with| with == text);
+        |old: &str| *old == less || hooks::with(old, host.events, &program).is_ok_and(|with| with == bare);
     taken_out(path, place, plan, &text, &less, is_of, "{}")
 }
 

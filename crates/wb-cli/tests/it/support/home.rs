@@ -60,6 +60,11 @@ impl Home {
         self.run_in(&[("COLUMNS", "100"), ("PATH", bin.to_str().unwrap())], line)
     }
 
+    /// Runs it with these variables.
+    pub(crate) fn run_with(&self, variables: &[(&str, &str)], line: &str) -> Answer {
+        self.run_in(variables, line)
+    }
+
     fn run_in(&self, variables: &[(&str, &str)], line: &str) -> Answer {
         self.run_words(variables, &line.split_whitespace().collect::<Vec<_>>())
     }

@@ -228,7 +228,7 @@ fn more_is_printed_on_request_before_the_figures() {
         assert!(text.find(mark) < text.find("  before ▕"), "{text}");
         assert!(text.find("  before ▕") < text.find("to apply: "), "{text}");
     }
-    assert!(!digest.contains("Outline\n") && !outline.contains("# Objective"), "{digest}{outline}");
+    assert!(!digest.contains("Outline\n") && !outline.contains("\n  # Objective\n"), "{digest}{outline}");
     let json: serde_json::Value =
         serde_json::from_str(&wb(&["plan", PI, "--force", "--json"]).stdout).unwrap();
     assert!(json["digest"].as_str().unwrap().starts_with("# Objective"), "{json}");
