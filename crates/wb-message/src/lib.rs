@@ -30,6 +30,7 @@ pub mod message;
 pub mod turn;
 mod transcript_json;
 mod xml;
+mod controls;
 pub mod markers;
 mod json;
 pub mod text;

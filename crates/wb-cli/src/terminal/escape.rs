@@ -1,33 +1,12 @@
 //! Text of a transcript as a terminal and a shell may see it.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::Path;
 
 use serde_json::ser::Formatter;
 
-/// Returns the text with every character spelled out that could drive a terminal: controls, and
-/// what turns the direction of writing or ends a line unseen. Tabs stay.
-pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
-    if !text.contains(drives_terminal) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        if drives_terminal(c) {
-            out.extend(c.escape_default());
-        } else {
-            out.push(c);
-        }
-    }
-    Cow::Owned(out)
-}
-
-fn drives_terminal(c: char) -> bool {
-    let turns =
-        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    turns || c.is_control() && c != '\t'
-}
+pub(crate) use wb_message::text::escape_controls as escaped;
+use wb_message::text::is_control;
 
 /// Writes JSON on one line in which nothing drives a terminal: what JSON itself does not escape is
 /// written as `\u….`
@@ -37,7 +16,7 @@ pub(crate) struct SafeJson;
 impl Formatter for SafeJson {
     fn write_string_fragment<W: Write + ?Sized>(&mut self, out: &mut W, text: &str) -> io::Result<()> {
         let mut rest = text;
-        while let Some((at, c)) = rest.char_indices().find(|(_, c)| drives_terminal(*c)) {
+        while let Some((at, c)) = rest.char_indices().find(|(_, c)| is_control(*c)) {
             // All of them are of the basic plane, so that four digits are enough.
             write!(out, "{}\\u{:04x}", &rest[..at], u32::from(c))?;
             rest = &rest[at + c.len_utf8()..];
@@ -66,6 +45,8 @@ pub(crate) fn file_word(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
     use serde::Serialize;
 
     use super::*;
@@ -83,7 +64,7 @@ mod tests {
         let mut out = Vec::new();
         text.serialize(&mut serde_json::Serializer::with_formatter(&mut out, SafeJson)).unwrap();
         let written = String::from_utf8(out).unwrap();
-        assert!(!written.contains(drives_terminal), "{written}");
+        assert!(!written.contains(is_control), "{written}");
         assert!(written.contains(r"a\u009b31m") && written.contains("Grüße"), "{written}");
         assert_eq!(serde_json::from_str::<String>(&written).unwrap(), text);
     }

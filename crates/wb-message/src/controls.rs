@@ -1,0 +1,40 @@
+//! Characters that drive a terminal or turn the direction of writing.
+
+use std::borrow::Cow;
+
+/// Returns whether a character could drive a terminal, turns the direction of writing, or ends a
+/// line unseen. A tab does not.
+pub fn is_control(c: char) -> bool {
+    let turns =
+        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    turns || c.is_control() && c != '\t'
+}
+
+/// Returns the text with every control spelled out, as [`is_control`] knows them.
+///
+/// ```
+/// assert_eq!(wb_message::text::escape_controls("\u{1b}[2J a\tb\r"), "\\u{1b}[2J a\tb\\r");
+/// ```
+pub fn escape_controls(text: &str) -> Cow<'_, str> {
+    spelled_out(text, is_control)
+}
+
+/// Returns the text as [`escape_controls`] does; line feeds stay.
+pub fn escape_controls_in_lines(text: &str) -> Cow<'_, str> {
+    spelled_out(text, |c| c != '\n' && is_control(c))
+}
+
+fn spelled_out(text: &str, is_spelled: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_spelled) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_spelled(c) {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
