@@ -30,14 +30,9 @@ impl Interval {
 
     /// Returns the mean in percent, with the interval in brackets.
     pub fn percent(&self) -> String {
-        self.percent_with(" (", ")")
-    }
-
-    /// Returns the mean in percent, with the interval between two texts.
-    pub(crate) fn percent_with(&self, open: &str, close: &str) -> String {
         let mean = self.mean * 100.0;
         match self.range {
-            Some((low, high)) => format!("{mean:.1}{open}{:.0}–{:.0}{close}", low * 100.0, high * 100.0),
+            Some((low, high)) => format!("{mean:.1} ({:.0}–{:.0})", low * 100.0, high * 100.0),
             None => format!("{mean:.1}"),
         }
     }

@@ -46,7 +46,6 @@ mod rules;
 mod bootstrap;
 mod resized_history;
 mod replay;
-mod svg;
 pub mod html;
 
 pub use bootstrap::Interval;
