@@ -30,7 +30,7 @@ pub use call::{Call, CallError, ErrorKind, Operation, Options, VERSION};
 pub use context::Context;
 pub use conversion::{Conversion, ConversionError, NewPlace, Target, convert_document};
 pub use known_window::{KnownWindow, WindowFrom};
-pub use measure::{Measure, counted_before, tracker_of};
+pub use measure::{Measure, counted_before, follow_from, kind, tracker_of};
 pub use operations::recall::index_document;
 #[cfg(feature = "schema")]
 pub use schema::schema;

@@ -127,14 +127,27 @@ impl Measure {
 
 /// Adds messages and the provider's counts for them.
 fn follow(tracker: &mut ContextTracker, messages: &[Message], usage: &[UsageAt]) {
-    let mut usage = usage.iter().peekable();
-    for (at, message) in messages.iter().enumerate() {
+    follow_from(0, tracker, messages, usage, |_, _| {});
+}
+
+/// Adds the messages from one on, and the provider's counts for them; `see` sees each message and
+/// the weight with it.
+pub fn follow_from(
+    first: usize,
+    tracker: &mut ContextTracker,
+    messages: &[Message],
+    usage: &[UsageAt],
+    mut see: impl FnMut(usize, &ContextTracker),
+) {
+    let mut usage = usage.iter().skip_while(|counted| counted.at < first).peekable();
+    for (at, message) in messages.iter().enumerate().skip(first) {
         tracker.push(message);
         while let Some(counted) = usage.next_if(|usage| usage.at == at) {
             let id = counted.model.clone().unwrap_or_default();
             // A refused count leaves the estimate unchanged, and the meter shows it.
             let _ = tracker.anchor(at, &counted.usage, Some(&ModelCard { id, ..ModelCard::default() }));
         }
+        see(at, tracker);
     }
 }
 
@@ -159,7 +172,8 @@ pub fn tracker_of(model: Option<&str>) -> ContextTracker {
 /// The kind for tokens that the provider counted and no message shows.
 const UNSEEN: &str = "system_prompt_and_tools";
 
-fn kind(message: &Message) -> &'static str {
+/// Returns the name of a message's kind.
+pub fn kind(message: &Message) -> &'static str {
     if is_synthetic(message) {
         return "digests_and_restored_files";
     }

@@ -66,6 +66,8 @@ fn run(shell: &Shell, mut command: Option<Command>, is_all: bool) -> Result<Exit
         Some(Command::Log(args)) => commands::log::log(shell, &args),
         Some(Command::Show(args)) => commands::log::show(shell, &args),
         Some(Command::Recall(args)) => return commands::recall::recall(shell, &args),
+        #[cfg(feature = "view")]
+        Some(Command::View(args)) => commands::view::view(shell, &args),
         #[cfg(feature = "mcp")]
         Some(Command::Mcp(args)) => commands::mcp::mcp(shell, &args),
         Some(Command::Compare(args)) => commands::compare::compare(shell, &args),

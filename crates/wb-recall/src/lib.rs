@@ -40,6 +40,7 @@ mod recall;
 pub use answer::{Answer, Excerpt};
 pub use author::Author;
 pub use later_event::LaterEvent;
+pub use message_body::body;
 pub use question::{DEFAULT_TOKENS, Question, QuestionError, Subject};
 pub use recall::Recall;
 pub use tool::{TOOL_NAME, descriptor};

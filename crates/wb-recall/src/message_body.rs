@@ -15,7 +15,7 @@ pub(crate) fn is_said(message: &Message) -> bool {
 }
 
 /// Returns the text of a message: its texts and reasoning, the arguments of its calls, its results.
-pub(crate) fn body(message: &Message) -> Cow<'_, str> {
+pub fn body(message: &Message) -> Cow<'_, str> {
     match message {
         Message::User { content: Content::Text(text), .. }
         | Message::Custom { content: Content::Text(text), .. } => Cow::Borrowed(text),

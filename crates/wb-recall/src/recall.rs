@@ -110,6 +110,11 @@ impl<M: Borrow<Message>> Recall<M> {
         self.first_visible
     }
 
+    /// Returns the messages, in order of their numbers.
+    pub fn messages(&self) -> &[M] {
+        &self.messages
+    }
+
     /// Returns the number of messages.
     pub fn len(&self) -> usize {
         self.messages.len()

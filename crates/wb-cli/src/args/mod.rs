@@ -13,6 +13,8 @@ pub(crate) mod config;
 pub(crate) mod session;
 pub(crate) mod replay;
 pub(crate) mod recall;
+#[cfg(feature = "view")]
+pub(crate) mod view;
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -30,6 +32,8 @@ use crate::args::recall::RecallArgs;
 use crate::args::replay::Replay;
 use crate::args::session::SessionCommand;
 use crate::args::values::{TargetSize, images, target_size, window};
+#[cfg(feature = "view")]
+use crate::args::view::ViewArgs;
 use crate::args::write_to::WriteTo;
 use wb_bind::Strategy;
 use wb_bind::Target;
@@ -169,6 +173,15 @@ pub(crate) enum Command {
     ///
     /// Examples: wb recall admin port; wb recall session.jsonl --file src/cart.rs
     Recall(RecallArgs),
+    /// See the context item by item, and what a compaction would do
+    ///
+    /// Shows each message with its weight, the digest with the source of each line, and follows the
+    /// session while its agent works. Keys compact, undo and redo after a question; nothing else
+    /// writes. With --html, writes a page instead.
+    ///
+    /// Examples: wb view; wb view session.jsonl --html context.html
+    #[cfg(feature = "view")]
+    View(ViewArgs),
     /// Serve `recall` and `context` to an agent over MCP
     ///
     /// Speaks the Model Context Protocol on standard input and output, reads the newest session of

@@ -11,7 +11,6 @@ use wb_record::{Access, ChangeSet, Document, MemoryParts, OperationKind, Parts, 
 use crate::args::Compact;
 use crate::platform::clock;
 use crate::session::Session;
-use crate::session::config::images;
 use crate::session::copy::{copy_with, refuse_database, write_part};
 use crate::session::history::{history_error, history_to_write};
 use crate::session::json::Compacted;
@@ -38,29 +37,25 @@ struct CompactJson<'a> {
 
 /// The result of a write.
 #[derive(Clone, Copy, Debug, Serialize)]
-struct Written {
+pub(crate) struct Written {
     /// The number by which it can be undone; none for another file.
-    operation: Option<u64>,
+    pub(crate) operation: Option<u64>,
     bytes: usize,
 }
 
 /// Compacts a session; without a place to write to, only reports.
 pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
+    let (session, outcome, written) = carry_out(shell, args)?;
+    report(shell, args, &session, &outcome, written)
+}
+
+/// Compacts a session and writes it, without a report.
+pub(crate) fn carry_out(shell: &Shell, args: &Compact) -> Result<(Session, Outcome, Option<Written>)> {
     let is_in_place = args.write.in_place && !args.write.dry_run;
     check_targets(args)?;
     let model = model(shell, args)?;
     let access = if is_in_place { Access::Write } else { Access::Read };
-    let images = images(shell, args.compaction.images)?;
-    let session = Session::open_for(
-        shell,
-        &args.compaction.file,
-        args.compaction.policy,
-        args.compaction.strategy,
-        access,
-    )?;
-    let session = session.with_images(images).with_target(args.compaction.target);
-    let mut session =
-        session.without_redaction(args.compaction.no_redact).with_recall_tool(args.compaction.recall.clone());
+    let mut session = Session::open_to_compact(shell, &args.compaction, access)?;
     if is_in_place {
         refuse_truncated(&session, &args.compaction.file)?;
     }
@@ -101,7 +96,7 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
         ),
         _ => None,
     };
-    report(shell, args, &session, &outcome, written)
+    Ok((session, outcome, written))
 }
 
 /// Finds the way to the model, if one is named that has something to write.

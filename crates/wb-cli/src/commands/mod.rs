@@ -10,6 +10,8 @@ pub(crate) mod compact;
 pub(crate) mod recall;
 #[cfg(feature = "mcp")]
 pub(crate) mod mcp;
+#[cfg(feature = "view")]
+pub(crate) mod view;
 pub(crate) mod compare;
 pub(crate) mod audit;
 pub(crate) mod validate;

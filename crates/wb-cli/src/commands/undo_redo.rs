@@ -15,12 +15,13 @@ use crate::session::in_use::refuse_in_use;
 use crate::terminal::escape::{escaped, file_word};
 use crate::terminal::shell::Shell;
 use crate::terminal::style::DIM;
+use crate::terminal::user_error::UserError;
 
 /// The answer of `wb undo --json` and `wb redo --json`.
 #[derive(Debug, Serialize)]
-struct UndoJson {
+pub(crate) struct UndoJson {
     file: String,
-    operation: u64,
+    pub(crate) operation: u64,
     undone: bool,
     /// Indicates that the file is restored byte for byte; otherwise others wrote to it since, which
     /// stays.
@@ -39,6 +40,12 @@ pub(crate) fn redo(shell: &Shell, args: &Undo) -> Result<()> {
 }
 
 fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
+    let (changed, how) = carry_out(args, undone)?;
+    report(shell, &changed, how)
+}
+
+/// Undoes an operation, or redoes it, without a report.
+pub(crate) fn carry_out(args: &Undo, undone: bool) -> Result<(UndoJson, UndoMethod), UserError> {
     let file = args.file.display().to_string();
     let failed = |error| history_error(&file, &error);
     let access = if args.dry_run { Access::Read } else { Access::Write };
@@ -65,7 +72,7 @@ fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
     };
     let how = how.map_err(failed)?;
     let exact = how == UndoMethod::Exactly;
-    report(shell, &UndoJson { file, operation, undone, exact, written: !args.dry_run }, how)
+    Ok((UndoJson { file, operation, undone, exact, written: !args.dry_run }, how))
 }
 
 fn report(shell: &Shell, changed: &UndoJson, how: UndoMethod) -> Result<()> {

@@ -34,11 +34,11 @@ use wb_message::Message;
 use wb_passes::ImagePolicy;
 use wb_record::{Access, MemoryParts};
 
-use crate::args::Policy;
 use crate::args::format_option;
 use crate::args::values::TargetSize;
+use crate::args::{CompactionArgs, Policy};
 use crate::session::agent_trigger::{AgentSettings, AgentTrigger};
-use crate::session::config::catalog;
+use crate::session::config::{catalog, images};
 use crate::session::find::database::{OneSession, split};
 use crate::session::input::other_formats;
 use crate::terminal::file_error::{not_opened_to_write, not_read};
@@ -121,6 +121,21 @@ impl Session {
         Self { agent_trigger, ..self }
     }
 
+    /// Opens a session with the settings of a compaction.
+    pub(crate) fn open_to_compact(
+        shell: &Shell,
+        args: &CompactionArgs,
+        access: Access,
+    ) -> Result<Self, UserError> {
+        let images = images(shell, args.images)?;
+        let session = Self::open_for(shell, &args.file, args.policy, args.strategy, access)?;
+        Ok(session
+            .with_images(images)
+            .with_target(args.target)
+            .without_redaction(args.no_redact)
+            .with_recall_tool(args.recall.clone()))
+    }
+
     /// Weighs a session that was read.
     pub(crate) fn new(
         file: String,
@@ -158,17 +173,17 @@ impl Session {
     }
 
     /// Sets the treatment of images in older tool results.
-    pub(crate) fn with_images(self, images: ImagePolicy) -> Self {
+    fn with_images(self, images: ImagePolicy) -> Self {
         Self { images, ..self }
     }
 
     /// Sets the size of the result.
-    pub(crate) fn with_target(self, target: Option<TargetSize>) -> Self {
+    fn with_target(self, target: Option<TargetSize>) -> Self {
         Self { target, ..self }
     }
 
     /// Keeps credentials in the digest.
-    pub(crate) fn without_redaction(self, keeps: bool) -> Self {
+    fn without_redaction(self, keeps: bool) -> Self {
         Self { redacts: !keeps, ..self }
     }
 

@@ -48,14 +48,14 @@ impl SessionHistory {
 
 /// One operation of `wb log --json`.
 #[derive(Debug, Serialize)]
-struct OperationRow {
-    operation: u64,
+pub(crate) struct OperationRow {
+    pub(crate) operation: u64,
     what: &'static str,
     of: Option<u64>,
-    at: String,
-    undone: bool,
-    tokens_before: u64,
-    tokens_after: u64,
+    pub(crate) at: String,
+    pub(crate) undone: bool,
+    pub(crate) tokens_before: u64,
+    pub(crate) tokens_after: u64,
     conversation: String,
 }
 
@@ -67,6 +67,13 @@ struct OperationsJson {
     unsettled: Option<u64>,
     /// Indicates that the last line of the list was cut off, so its content is unknown.
     cut_off: bool,
+}
+
+/// Returns the operations on a session.
+#[cfg(feature = "view")]
+pub(crate) fn operations(file: &Path) -> Result<Vec<OperationRow>, UserError> {
+    let SessionHistory { history, .. } = SessionHistory::open(file)?;
+    Ok(history.operations().map(|it| OperationRow::new(it, &history)).collect())
 }
 
 /// Shows the operations of a session, one of them, or what became of a record.
@@ -156,7 +163,7 @@ impl OperationRow {
     }
 
     /// Returns the action, and the operation it refers to.
-    fn what(&self) -> String {
+    pub(crate) fn what(&self) -> String {
         self.of.map_or_else(|| self.what.to_owned(), |of| format!("{} {of}", self.what))
     }
 }

@@ -1,7 +1,9 @@
-//! `wb session` on sessions of pi, and `wb recall`.
+//! `wb session` on sessions of pi, `wb recall` and `wb view`.
 
 mod find;
 mod tree;
 mod writes;
 mod files;
 mod recall;
+#[cfg(feature = "view")]
+mod view;
