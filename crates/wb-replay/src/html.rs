@@ -58,7 +58,7 @@ fn verdict(replay: &Replay) -> Vec<String> {
 }
 
 fn retained_words(ours: &Summary, replay: &Replay) -> String {
-    let percent = |share: Interval| format!("{:.0} %", share.mean * 100.0);
+    let percent = |share: Interval| format!("{:.0}\u{a0}%", share.mean * 100.0);
     let others =
         replay.summary.iter().filter(|it| it.strategy != OURS && it.size.mean <= ours.size.mean + 0.02);
     let best = others.max_by(|one, two| one.names.mean.total_cmp(&two.names.mean));
@@ -69,8 +69,11 @@ fn retained_words(ours: &Summary, replay: &Replay) -> String {
             percent(best.names)
         )
     });
+    let words = ours
+        .user_words
+        .map_or_else(String::new, |words| format!(" and {} of the user's words", percent(words)));
     format!(
-        "{OURS} kept {} of the names and {} of the lines that were needed, in {} of the size{next}.",
+        "{OURS} kept {} of the names and {} of the lines that were needed{words}, in {} of the size{next}.",
         percent(ours.names),
         percent(ours.lines),
         percent(ours.size),

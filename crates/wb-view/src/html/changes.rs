@@ -1,6 +1,7 @@
 //! The context before and after the next compaction, side by side.
 
 use wb_message::number::grouped;
+use wb_message::text::escape_controls;
 use wb_page::{Markup, html, quoted};
 
 use crate::context::{Context, Details, Fate};
@@ -9,7 +10,7 @@ use crate::html::messages::Listed;
 use crate::verdict::percent;
 
 /// The lines of a long run that are shown at its start and at its end.
-const SHOWN: usize = 8;
+const SHOWN: usize = 12;
 
 /// A line of an outline.
 struct Line {
@@ -21,6 +22,13 @@ struct Line {
     address: Option<String>,
     /// The words of the fate, for those who do not see the mark.
     fate: &'static str,
+}
+
+impl Line {
+    /// Returns whether the message is there before and after.
+    fn stays(&self) -> bool {
+        !matches!(self.mark, '−' | '+')
+    }
 }
 
 /// Renders both outlines, if a compaction would change anything.
@@ -99,7 +107,7 @@ fn after(context: &Context, details: &Details, listed: &Listed) -> Vec<Line> {
 fn outline(lines: &[Line]) -> Markup {
     html! {
         ul.outline {
-            @for run in lines.chunk_by(|one, two| one.mark == two.mark) {
+            @for run in lines.chunk_by(|one, two| one.stays() == two.stays()) {
                 @if run.len() <= SHOWN * 2 + 1 {
                     @for line in run { (row(line)) "\n" }
                 } @else {
@@ -112,14 +120,20 @@ fn outline(lines: &[Line]) -> Markup {
     }
 }
 
+/// Counts lines by their fate.
 fn gap(run: &[Line]) -> Markup {
     let tokens: u64 = run.iter().map(|line| line.tokens).sum();
+    let mut fates: Vec<&str> = run.iter().map(|line| line.fate).collect();
+    fates.sort_unstable();
+    let counts =
+        fates.chunk_by(PartialEq::eq).map(|same| format!("{} {}", grouped(same.len() as u64), same[0]));
+    let counts = counts.collect::<Vec<_>>().join(", ");
     html! {
         li {
-            span class=(run[0].class) { (run[0].mark) }
+            span.f { "⋮" }
             span.n {}
             span.n { (grouped(tokens)) }
-            span.t.soft { "… " (grouped(run.len() as u64)) " more, " (run[0].fate) }
+            span.t.soft { (counts) }
         }
     }
 }
@@ -131,7 +145,7 @@ fn row(line: &Line) -> Markup {
             span class=(line.class) title=(line.fate) { (line.mark) }
             span.n { @match &line.address { Some(address) => a href=(address) { (number) }, None => (number), } }
             span.n { (grouped(line.tokens)) }
-            span.t { (quoted(&line.text)) }
+            span.t title=(escape_controls(&line.text)) { (quoted(&line.text)) }
         }
     }
 }

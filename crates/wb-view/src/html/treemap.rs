@@ -102,6 +102,7 @@ fn draw(cell: &Cell, place: Place, details: &Details, listed: &Listed) -> Markup
     let small = match () {
         () if place.width < 7.0 || place.height < 4.5 => "tiny",
         () if place.width < 11.0 || place.height < 9.0 => "small",
+        () if place.width < 20.0 => "middle",
         () => "",
     };
     let about = format!("{} {}: {}, {}", cell.name, cell.label, tokens(cell.tokens), fate.words());

@@ -114,7 +114,7 @@ fn a_page_is_written_in_addition_to_the_table() {
     let answer = run(folder.path(), &["--html", out.to_str().unwrap()]);
     assert_eq!(answer.code, 0, "{}", answer.stderr);
     let page = std::fs::read_to_string(out).unwrap();
-    assert!(page.starts_with("<!doctype html>") && page.contains("<svg") && !page.contains("<script"));
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("<svg") && !page.contains("<script"));
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_page_is_written_over_only_if_that_is_asked_for_and_never_through_a_link() {
         assert_eq!(std::fs::read_to_string(&out).unwrap(), "precious");
     }
     assert_eq!(run(folder.path(), &words).code, 0);
-    assert!(std::fs::read_to_string(&out).unwrap().starts_with("<!doctype html>"));
+    assert!(std::fs::read_to_string(&out).unwrap().starts_with("<!DOCTYPE html>"));
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn a_page_to_standard_output_leaves_the_tables_to_the_other_stream() {
     let session = "{\"role\":\"user\",\"content\":\"Hi.\"}\n{\"role\":\"assistant\",\"content\":\"Yes?\"}\n";
     let answer = wb_with(&["replay", "-", "--html", "-"], session.as_bytes());
     assert_eq!(answer.code, 0, "{}", answer.stderr);
-    assert!(answer.stdout.starts_with("<!doctype html>") && answer.stdout.ends_with("</html>\n"));
+    assert!(answer.stdout.starts_with("<!DOCTYPE html>") && answer.stdout.ends_with("</html>\n"));
     assert!(answer.stderr.contains("Cost with a window of 32,000"), "{}", answer.stderr);
     let both = wb_with(&["replay", "-", "--html", "-", "--json"], session.as_bytes());
     assert_eq!((both.code, both.stderr.as_str()), (1, ""));
