@@ -72,17 +72,23 @@ pub fn number_items(messages: &[Message], log: &Recall<Message>) -> Vec<Option<u
         .iter()
         .rev()
         .map(|message| {
-            let places = places.get(&fingerprint(0, message)).filter(|_| !is_synthetic(message));
-            let known = places.and_then(|all| all.iter().rev().find(|at| **at < next)).copied();
+            let places = places.get_mut(&fingerprint(0, message)).filter(|_| !is_synthetic(message));
+            let known = places.and_then(|places| take_newest(places, next));
             // A result that was cleared since is the one before its successor.
-            let found = known
-                .or_else(|| next.checked_sub(1).filter(|at| is_of_call(message, log.messages().get(*at))));
+            let before = next.checked_sub(1).filter(|at| is_of_call(message, log.messages().get(*at)));
+            let found = known.or(before);
             next = found.unwrap_or(next);
             found
         })
         .collect();
     numbers.reverse();
     numbers
+}
+
+/// Takes the newest place before another one, or else the newest: agents move what they keep.
+fn take_newest(places: &mut Vec<usize>, before: usize) -> Option<usize> {
+    let nth = places.iter().rposition(|at| *at < before).or_else(|| places.len().checked_sub(1))?;
+    Some(places.remove(nth))
 }
 
 fn is_of_call(message: &Message, other: Option<&Message>) -> bool {

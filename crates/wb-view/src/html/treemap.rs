@@ -101,7 +101,7 @@ fn draw(cell: &Cell, place: Place, details: &Details, listed: &Listed) -> Markup
     let gone = if fate == Fate::Folded { " gone" } else { "" };
     let small = match () {
         () if place.width < 7.0 || place.height < 4.5 => "tiny",
-        () if place.width < 11.0 || place.height < 9.0 => "small",
+        () if place.width < 13.0 || place.height < 9.0 => "small",
         () if place.width < 20.0 => "middle",
         () => "",
     };

@@ -71,3 +71,11 @@ fn items_have_the_numbers_of_the_whole_session() {
     let numbers = number_items(&context, &log(&all));
     assert_eq!(numbers, [None, Some(0), Some(15), Some(16), Some(17), Some(18)]);
 }
+
+#[test]
+fn items_that_an_agent_moved_have_their_numbers() {
+    let all = messages();
+    // Codex keeps the user's words in front of what it sends anew.
+    let context = [all[0].clone(), all[17].clone(), all[1].clone(), all[18].clone()];
+    assert_eq!(number_items(&context, &log(&all)), [Some(0), Some(17), Some(1), Some(18)]);
+}
