@@ -173,9 +173,10 @@ fn costs(replay: &Replay, window: u64) -> Markup {
     ];
     let rows = replay.costs.iter().filter(|row| row.window.is_none_or(|row_window| row_window == window));
     let title = format!("Cost with a window of {} tokens", grouped(window));
+    let caption = format!("In tokens; ! marks a prompt above {}", grouped(window));
     html! {
         h2 { (title) }
-        (table("In tokens; ! marks a prompt above the window", &titles, rows.map(|row| cost_row(row, window))))
+        (table(&caption, &titles, rows.map(|row| cost_row(row, window))))
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use wb_message::markers::is_synthetic;
-use wb_message::{Message, fingerprint};
+use wb_message::{Message, content_fingerprints};
 use wb_recall::{Answer, Question, Recall, Subject, body};
 
 use crate::context::DigestLine;
@@ -63,16 +63,16 @@ pub fn digest_lines(digest: &str, log: &Recall<Message>) -> Vec<DigestLine> {
 
 /// Returns the number of each message of a context in the log of its session.
 pub fn number_items(messages: &[Message], log: &Recall<Message>) -> Vec<Option<usize>> {
-    let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
+    let mut places: HashMap<Option<u64>, Vec<usize>> = HashMap::new();
     for (at, message) in log.messages().iter().enumerate() {
-        places.entry(fingerprint(0, message)).or_default().push(at);
+        places.entry(content(message)).or_default().push(at);
     }
     let mut next = log.len();
     let mut numbers: Vec<Option<usize>> = messages
         .iter()
         .rev()
         .map(|message| {
-            let places = places.get_mut(&fingerprint(0, message)).filter(|_| !is_synthetic(message));
+            let places = places.get_mut(&content(message)).filter(|_| !is_synthetic(message));
             let known = places.and_then(|places| take_newest(places, next));
             // A result that was cleared since is the one before its successor.
             let before = next.checked_sub(1).filter(|at| is_of_call(message, log.messages().get(*at)));
@@ -83,6 +83,11 @@ pub fn number_items(messages: &[Message], log: &Recall<Message>) -> Vec<Option<u
         .collect();
     numbers.reverse();
     numbers
+}
+
+/// Returns the fingerprint of a message without its time.
+fn content(message: &Message) -> Option<u64> {
+    content_fingerprints(std::slice::from_ref(message)).pop()
 }
 
 /// Takes the newest place before another one, or else the newest: agents move what they keep.

@@ -139,13 +139,19 @@ fn gap(run: &[Line]) -> Markup {
 }
 
 fn row(line: &Line) -> Markup {
-    let number = line.number.map_or_else(String::new, |number| format!("#{}", grouped(number as u64)));
+    let number = line.number.map(|number| format!("#{}", grouped(number as u64)));
+    let text = html! { (quoted(&line.text)) };
+    let (number, text) = match (&line.address, number) {
+        (Some(address), Some(number)) => (html! { a href=(address) { (number) } }, text),
+        (Some(address), None) => (html! {}, html! { a href=(address) { (text) } }),
+        (None, number) => (html! { (number.unwrap_or_default()) }, text),
+    };
     html! {
         li {
             span class=(line.class) title=(line.fate) { (line.mark) }
-            span.n { @match &line.address { Some(address) => a href=(address) { (number) }, None => (number), } }
+            span.n { (number) }
             span.n { (grouped(line.tokens)) }
-            span.t title=(escape_controls(&line.text)) { (quoted(&line.text)) }
+            span.t title=(escape_controls(&line.text)) { (text) }
         }
     }
 }
