@@ -22,11 +22,14 @@ from ._calls import (
     validate,
     weigh,
 )
+from ._compactor import Compactor, Fold
 
 __all__ = [
     "Compaction",
+    "Compactor",
     "Context",
     "Conversion",
+    "Fold",
     "Repair",
     "WindowBudgetError",
     "audit",
