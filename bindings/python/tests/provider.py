@@ -17,6 +17,7 @@ TOOL = "read_page"
 RULE = "Never write to legacy/."
 PROMPT = f"{RULE} Read every page of the ledger, one after the other, and sum them."
 BYTES_PER_TOKEN = 3.5
+BYTES_PER_COUNTED_TOKEN = 4
 
 
 def page(number: int) -> str:
@@ -50,7 +51,8 @@ class Provider:
         violations = window_budget.validate(body, format=shape.format)
         self.requests.append(Request(shape.format, body, len(text), violations))
         number = len(self.requests) - 1
-        return shape.call(number) if number < self.calls else shape.done()
+        answer = shape.call(number) if number < self.calls else shape.done()
+        return shape.meter(answer, number, len(text) // BYTES_PER_COUNTED_TOKEN)
 
 
 @dataclass(frozen=True)
@@ -60,13 +62,20 @@ class Shape:
     format: str
     call: Callable[[int], dict[str, Any]]
     done: Callable[[], dict[str, Any]]
+    id: str
+    usage: tuple[str, str, str]
+
+    def meter(self, answer: dict[str, Any], number: int, tokens: int) -> dict[str, Any]:
+        """Gives an answer its ID and its usage."""
+        key, sent, received = self.usage
+        usage = {**answer.get(key, {}), sent: tokens, received: 20}
+        return {**answer, self.id: f"answer_{number}", key: usage}
 
 
 def _chat(message: dict[str, Any], reason: str) -> dict[str, Any]:
     choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": reason}
-    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-    head = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "scripted"}
-    return {**head, "choices": [choice], "usage": usage}
+    head = {"object": "chat.completion", "created": 1, "model": "scripted"}
+    return {**head, "choices": [choice], "usage": {"total_tokens": 0}}
 
 
 def _chat_call(number: int) -> dict[str, Any]:
@@ -82,8 +91,8 @@ def _chat_done() -> dict[str, Any]:
 def _responses(item: dict[str, Any]) -> dict[str, Any]:
     details = {"input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0}}
     details |= {"output_tokens_details": {"reasoning_tokens": 0}}
-    usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2, **details}
-    head = {"id": "resp_1", "object": "response", "created_at": 1, "model": "scripted"}
+    usage = {"total_tokens": 0, **details}
+    head = {"object": "response", "created_at": 1, "model": "scripted"}
     settings = {"parallel_tool_calls": False, "tool_choice": "auto", "tools": []}
     return {**head, **settings, "status": "completed", "output": [item], "usage": usage}
 
@@ -101,9 +110,8 @@ def _responses_done() -> dict[str, Any]:
 
 
 def _anthropic(block: dict[str, Any], reason: str) -> dict[str, Any]:
-    head = {"id": "msg_1", "type": "message", "role": "assistant", "model": "scripted"}
-    usage = {"input_tokens": 1, "output_tokens": 1}
-    return {**head, "content": [block], "stop_reason": reason, "usage": usage}
+    head = {"type": "message", "role": "assistant", "model": "scripted"}
+    return {**head, "content": [block], "stop_reason": reason}
 
 
 def _anthropic_call(number: int) -> dict[str, Any]:
@@ -117,9 +125,8 @@ def _anthropic_done() -> dict[str, Any]:
 
 def _gemini(part: dict[str, Any]) -> dict[str, Any]:
     content = {"role": "model", "parts": [part]}
-    usage = {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}
     candidate = {"content": content, "finishReason": "STOP", "index": 0}
-    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "scripted"}
+    return {"candidates": [candidate], "modelVersion": "scripted"}
 
 
 def _gemini_call(number: int) -> dict[str, Any]:
@@ -131,11 +138,14 @@ def _gemini_done() -> dict[str, Any]:
     return _gemini({"text": "The sum is 42."})
 
 
+CHAT = ("usage", "prompt_tokens", "completion_tokens")
+TOKENS = ("usage", "input_tokens", "output_tokens")
+COUNTS = ("usageMetadata", "promptTokenCount", "candidatesTokenCount")
 SHAPES = {
-    "/chat/completions": Shape("openai-chat", _chat_call, _chat_done),
-    "/responses": Shape("openai-responses", _responses_call, _responses_done),
-    "/messages": Shape("anthropic-messages", _anthropic_call, _anthropic_done),
-    ":generateContent": Shape("gemini-contents", _gemini_call, _gemini_done),
+    "/chat/completions": Shape("openai-chat", _chat_call, _chat_done, "id", CHAT),
+    "/responses": Shape("openai-responses", _responses_call, _responses_done, "id", TOKENS),
+    "/messages": Shape("anthropic-messages", _anthropic_call, _anthropic_done, "id", TOKENS),
+    ":generateContent": Shape("gemini-contents", _gemini_call, _gemini_done, "responseId", COUNTS),
 }
 
 

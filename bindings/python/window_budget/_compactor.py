@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from ._calls import compact, weigh
@@ -53,6 +55,14 @@ class Compactor:
         fold = Fold(compacted[: len(compacted) - tail], len(messages) - tail)
         self._remember(prefixes[fold.start], fold.head)
         return fold
+
+    def fold_groups(self, groups: list[list[Any]], *, overhead: Any = None) -> Fold:
+        """Folds messages of which a host's message holds several; `start` counts groups."""
+        flat = [message for group in groups for message in group]
+        head, start = self.fold(flat, overhead=overhead)
+        ends = list(accumulate((len(group) for group in groups), initial=0))
+        index = bisect_left(ends, start)
+        return Fold([*head, *flat[start : ends[index]]], index)
 
     def _compact(self, messages: list[Any], overhead: Any) -> Any:
         options = {**self._options}
