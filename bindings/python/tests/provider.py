@@ -16,6 +16,7 @@ WINDOW = 32_000
 TOOL = "read_page"
 RULE = "Never write to legacy/."
 PROMPT = f"{RULE} Read every page of the ledger, one after the other, and sum them."
+ANSWER = "The sum is 42."
 BYTES_PER_TOKEN = 3.5
 BYTES_PER_COUNTED_TOKEN = 4
 
@@ -43,6 +44,7 @@ class Provider:
     url: str = ""
     requests: list[Request] = field(default_factory=list)
     calls: int = CALLS
+    final_tool: str | None = None
 
     def answer(self, path: str, text: bytes) -> dict[str, Any]:
         """Records a request and returns the next answer."""
@@ -51,8 +53,14 @@ class Provider:
         violations = window_budget.validate(body, format=shape.format)
         self.requests.append(Request(shape.format, body, len(text), violations))
         number = len(self.requests) - 1
-        answer = shape.call(number) if number < self.calls else shape.done()
-        return shape.meter(answer, number, len(text) // BYTES_PER_COUNTED_TOKEN)
+        return shape.meter(self._next(shape, number), number, len(text) // BYTES_PER_COUNTED_TOKEN)
+
+    def _next(self, shape: Shape, number: int) -> dict[str, Any]:
+        if number < self.calls:
+            return shape.call(number, TOOL, {"number": number})
+        if self.final_tool is not None:
+            return shape.call(number, self.final_tool, {"answer": ANSWER})
+        return shape.done(ANSWER)
 
 
 @dataclass(frozen=True)
@@ -60,8 +68,8 @@ class Shape:
     """How one provider words a tool call and a last answer."""
 
     format: str
-    call: Callable[[int], dict[str, Any]]
-    done: Callable[[], dict[str, Any]]
+    call: Callable[[int, str, dict[str, Any]], dict[str, Any]]
+    done: Callable[[str], dict[str, Any]]
     id: str
     usage: tuple[str, str, str]
 
@@ -78,14 +86,14 @@ def _chat(message: dict[str, Any], reason: str) -> dict[str, Any]:
     return {**head, "choices": [choice], "usage": {"total_tokens": 0}}
 
 
-def _chat_call(number: int) -> dict[str, Any]:
-    function = {"name": TOOL, "arguments": json.dumps({"number": number})}
+def _chat_call(number: int, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    function = {"name": name, "arguments": json.dumps(arguments)}
     call = {"id": f"call_{number}", "type": "function", "function": function}
     return _chat({"content": None, "tool_calls": [call]}, "tool_calls")
 
 
-def _chat_done() -> dict[str, Any]:
-    return _chat({"content": "The sum is 42."}, "stop")
+def _chat_done(text: str) -> dict[str, Any]:
+    return _chat({"content": text}, "stop")
 
 
 def _responses(item: dict[str, Any]) -> dict[str, Any]:
@@ -97,14 +105,14 @@ def _responses(item: dict[str, Any]) -> dict[str, Any]:
     return {**head, **settings, "status": "completed", "output": [item], "usage": usage}
 
 
-def _responses_call(number: int) -> dict[str, Any]:
+def _responses_call(number: int, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     call = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}"}
-    arguments = json.dumps({"number": number})
-    return _responses({**call, "name": TOOL, "arguments": arguments, "status": "completed"})
+    call |= {"name": name, "arguments": json.dumps(arguments), "status": "completed"}
+    return _responses(call)
 
 
-def _responses_done() -> dict[str, Any]:
-    content = [{"type": "output_text", "text": "The sum is 42.", "annotations": []}]
+def _responses_done(text: str) -> dict[str, Any]:
+    content = [{"type": "output_text", "text": text, "annotations": []}]
     message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
     return _responses({**message, "content": content})
 
@@ -114,13 +122,13 @@ def _anthropic(block: dict[str, Any], reason: str) -> dict[str, Any]:
     return {**head, "content": [block], "stop_reason": reason}
 
 
-def _anthropic_call(number: int) -> dict[str, Any]:
-    call = {"type": "tool_use", "id": f"toolu_{number}", "name": TOOL, "input": {"number": number}}
+def _anthropic_call(number: int, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    call = {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": arguments}
     return _anthropic(call, "tool_use")
 
 
-def _anthropic_done() -> dict[str, Any]:
-    return _anthropic({"type": "text", "text": "The sum is 42."}, "end_turn")
+def _anthropic_done(text: str) -> dict[str, Any]:
+    return _anthropic({"type": "text", "text": text}, "end_turn")
 
 
 def _gemini(part: dict[str, Any]) -> dict[str, Any]:
@@ -129,13 +137,13 @@ def _gemini(part: dict[str, Any]) -> dict[str, Any]:
     return {"candidates": [candidate], "modelVersion": "scripted"}
 
 
-def _gemini_call(number: int) -> dict[str, Any]:
-    call = {"id": f"call_{number}", "name": TOOL, "args": {"number": number}}
+def _gemini_call(number: int, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    call = {"id": f"call_{number}", "name": name, "args": arguments}
     return _gemini({"functionCall": call})
 
 
-def _gemini_done() -> dict[str, Any]:
-    return _gemini({"text": "The sum is 42."})
+def _gemini_done(text: str) -> dict[str, Any]:
+    return _gemini({"text": text})
 
 
 CHAT = ("usage", "prompt_tokens", "completion_tokens")
