@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from typing import Any
 
 import window_budget
@@ -196,13 +197,13 @@ def check_requests(provider: Provider) -> None:
 def _was_compacted(provider: Provider) -> bool:
     sizes = [request.size for request in provider.requests]
     whole = sum(len(page(number)) for number in range(provider.calls))
-    return max(sizes) < whole / 2 and any(b < a for a, b in zip(sizes, sizes[1:], strict=False))
+    return max(sizes) < whole / 2 and any(b < a for a, b in pairwise(sizes))
 
 
 def _check_steady(provider: Provider) -> None:
     """Checks that few requests differ from the one before by more than what was added."""
     texts = [_messages(request) for request in provider.requests]
-    changed = sum(a != b[: len(a)] for a, b in zip(texts, texts[1:], strict=False))
+    changed = sum(a != b[: len(a)] for a, b in pairwise(texts))
     assert changed <= provider.calls // 5
 
 

@@ -36,9 +36,7 @@ def openai(provider: Provider) -> Any:
 def openai_responses(provider: Provider) -> Any:
     models = pytest.importorskip("langchain_openai")
     url = f"{provider.url}/v1"
-    return models.ChatOpenAI(
-        model="scripted", base_url=url, api_key="none", use_responses_api=True
-    )
+    return models.ChatOpenAI(model="scripted", base_url=url, api_key="none", use_responses_api=True)
 
 
 def anthropic(provider: Provider) -> Any:

@@ -9,11 +9,11 @@ session file. Options are those of the schema of calls: `model`, `window`, `targ
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple, Union
+from typing import Any, NamedTuple, TypeAlias
 
 from . import _native
 
-Messages = Union[list[Any], dict[str, Any], str]
+Messages: TypeAlias = list[Any] | dict[str, Any] | str
 
 
 class WindowBudgetError(ValueError):
@@ -105,12 +105,16 @@ def facts(messages: Messages, *, format: str | None = None, **options: Any) -> d
     return call("facts", **_input(messages, format, options))
 
 
-def audit(messages: Messages, summary: str, *, format: str | None = None, **options: Any) -> list[dict[str, Any]]:
+def audit(
+    messages: Messages, summary: str, *, format: str | None = None, **options: Any
+) -> list[dict[str, Any]]:
     """Checks a summary against the messages that it replaces; returns what is wrong or missing."""
     return call("audit", summary=summary, **_input(messages, format, options))
 
 
-def validate(messages: Messages, *, format: str | None = None, dialects: list[str] | None = None) -> list[dict[str, Any]]:
+def validate(
+    messages: Messages, *, format: str | None = None, dialects: list[str] | None = None
+) -> list[dict[str, Any]]:
     """Returns what a provider would refuse."""
     fields = _input(messages, format, {})
     return call("validate", dialects=dialects or [], **fields)["violations"]
@@ -122,14 +126,16 @@ def repair(messages: Messages, *, format: str | None = None) -> Repair:
     return Repair(_output(result), result["fixed"], result["left"])
 
 
-def convert(messages: Messages, to: str, *, format: str | None = None, **options: Any) -> Conversion:
+def convert(
+    messages: Messages, to: str, *, format: str | None = None, **options: Any
+) -> Conversion:
     """Writes messages in another format."""
     result = call("convert", to=to, **_input(messages, format, options))
     return Conversion(_output(result), result["lost"], result["violations"])
 
 
 def recall(messages: Messages, question: str | dict[str, Any], *, format: str | None = None) -> str:
-    """Looks up words, or a `message`, `file`, `command` or `turn`; returns excerpts as a tool does."""
+    """Looks up words, or a `message`, `file`, `command` or `turn`; returns excerpts."""
     asked = {"query": question} if isinstance(question, str) else question
     return call("recall", question=asked, **_input(messages, format, {}))["text"]
 

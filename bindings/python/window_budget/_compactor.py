@@ -8,6 +8,7 @@ import logging
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterator
+from functools import partial
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from ._calls import compact, weigh
 
 _CONVERSATIONS = 256
 _log = logging.getLogger("window_budget")
+message_key = partial(json.dumps, sort_keys=True, default=str)
 
 
 class Fold(NamedTuple):
@@ -93,7 +95,7 @@ def _prefixes(messages: list[Any]) -> Iterator[str]:
     state = hashlib.sha256()
     yield state.hexdigest()
     for message in messages:
-        state.update(json.dumps(message, sort_keys=True, default=str).encode())
+        state.update(message_key(message).encode())
         yield state.hexdigest()
 
 

@@ -1,1 +1,1 @@
-"""Adapters for agent frameworks; each module needs its framework, as `window-budget[NAME]` installs."""
+"""Adapters for agent frameworks; `window-budget[NAME]` installs the framework of one."""

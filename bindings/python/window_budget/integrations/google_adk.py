@@ -28,10 +28,9 @@ class CompactionPlugin(BasePlugin):
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
     ) -> None:
         """Replaces the contents of a request."""
-        config = llm_request.config
-        overhead = [config.system_instruction, [_plain(tool) for tool in config.tools or []]]
-        contents = llm_request.contents
-        head, start = self._compactor.fold([_plain(c) for c in contents], overhead=overhead)
+        config, contents = llm_request.config, llm_request.contents
+        fixed = [config.system_instruction, *map(_plain, config.tools or [])]
+        head, start = self._compactor.fold([*map(_plain, contents)], overhead=fixed)
         restored = [Content.model_validate_json(json.dumps(content)) for content in head]
         llm_request.contents = [*restored, *contents[start:]]
 
@@ -53,8 +52,8 @@ class EventsSummarizer(BaseEventsSummarizer):
 
 
 def _content(event: Event) -> Content | None:
-    done = event.actions.compaction
-    return done.compacted_content if done else event.content
+    past = event.actions.compaction
+    return past.compacted_content if past else event.content
 
 
 def _plain(value: Any) -> Any:

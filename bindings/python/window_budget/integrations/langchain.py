@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -10,7 +9,7 @@ from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResp
 from langchain_core.messages import AnyMessage, convert_to_messages, convert_to_openai_messages
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from .._compactor import Compactor
+from .._compactor import Compactor, message_key
 
 
 class MessageCompactor:
@@ -23,12 +22,9 @@ class MessageCompactor:
         """Compacts messages; `overhead` is sent with them."""
         groups = [convert_to_openai_messages([message], include_id=True) for message in messages]
         head, start = self._compactor.fold_groups(groups, overhead=overhead)
-        same = {
-            _key(group[0]): message
-            for group, message in zip(groups[:start], messages, strict=False)
-            if len(group) == 1
-        }
-        replaced = [same.get(_key(item)) or convert_to_messages([item])[0] for item in head]
+        pairs = zip(groups[:start], messages, strict=False)
+        same = {message_key(group): message for group, message in pairs if len(group) == 1}
+        replaced = [same.get(message_key([i])) or convert_to_messages([i])[0] for i in head]
         return [*replaced, *messages[start:]]
 
 
@@ -57,7 +53,3 @@ class CompactionMiddleware(AgentMiddleware):
         tools = [convert_to_openai_tool(tool) for tool in request.tools]
         messages = self._compact(request.messages, overhead=[request.system_prompt, tools])
         return request.override(messages=messages)
-
-
-def _key(message: dict[str, Any]) -> str:
-    return json.dumps(message, sort_keys=True, default=str)

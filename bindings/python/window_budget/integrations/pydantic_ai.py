@@ -40,8 +40,6 @@ class Compaction(AbstractCapability[Any]):
     ) -> ModelRequestContext:
         """Replaces the messages of a request."""
         sent = request_context.model_request_parameters
-        tools = [[tool.name, tool.description, tool.parameters_json_schema] for tool in
-                 [*sent.function_tools, *sent.output_tools]]
-        overhead = [tools, [part.content for part in sent.instruction_parts or []]]
-        request_context.messages = self._history.compact(request_context.messages, overhead)
+        fixed = [sent.function_tools, sent.output_tools, sent.instruction_parts]
+        request_context.messages = self._history.compact(request_context.messages, fixed)
         return request_context
