@@ -144,14 +144,20 @@ class Context:
     """The messages of a loop: they are remembered across compactions, which can be undone."""
 
     def __init__(self, *, format: str | None = None, **options: Any) -> None:
+        compact([], format=format, **options)
         settings: dict[str, Any] = {"options": {k: v for k, v in options.items() if v is not None}}
         if format is not None:
             settings["format"] = format
+        self._format = format
         self._native = _native.Context(json.dumps(settings))
 
     def push(self, *messages: dict[str, Any]) -> None:
         """Adds messages."""
-        self._native.push(json.dumps(messages, ensure_ascii=False))
+        try:
+            self._native.push(json.dumps(messages, ensure_ascii=False))
+        except ValueError:
+            weigh(list(messages), format=self._format)
+            raise
 
     @property
     def messages(self) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,17 +42,10 @@ def _items(step: MemoryStep) -> list[dict[str, Any]]:
         return step.to_messages.items
     if not (isinstance(step, ActionStep) and step.tool_calls):
         return get_clean_message_list(step.to_messages(), _SPEAKERS, True)
-    calls = [_call(call.dict(), step.step_number) for call in step.tool_calls]
+    calls = [call.dict() | {"id": f"{call.id}-{step.step_number}"} for call in step.tool_calls]
     results = [{"role": "tool", "tool_call_id": call["id"], "content": ""} for call in calls]
     results[0]["content"] = str(step.observations or step.error or "")
     return [{"role": "assistant", "content": step.model_output, "tool_calls": calls}, *results]
-
-
-def _call(call: dict[str, Any], number: int) -> dict[str, Any]:
-    arguments = call["function"]["arguments"]
-    text = json.dumps({"code": arguments} if isinstance(arguments, str) else arguments)
-    function = call["function"] | {"arguments": text}
-    return {**call, "id": f"{call['id']}-{number}", "function": function}
 
 
 def _message(item: dict[str, Any]) -> ChatMessage:
