@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import pairwise
 from typing import Any
 
 import window_budget
@@ -18,7 +17,6 @@ TOOL = "read_page"
 RULE = "Never write to legacy/."
 PROMPT = f"{RULE} Read every page of the ledger, one after the other, and sum them."
 ANSWER = "The sum is 42."
-BYTES_PER_TOKEN = 3.5
 BYTES_PER_COUNTED_TOKEN = 4
 
 
@@ -45,6 +43,7 @@ class Provider:
     url: str = ""
     requests: list[Request] = field(default_factory=list)
     calls: int = CALLS
+    calls_per_turn: int = 1
     final_tool: str | None = None
 
     def answer(self, path: str, text: bytes) -> dict[str, Any]:
@@ -56,21 +55,42 @@ class Provider:
         number = len(self.requests) - 1
         return shape.meter(self._next(shape, number), number, len(text) // BYTES_PER_COUNTED_TOKEN)
 
-    def _next(self, shape: Shape, number: int) -> dict[str, Any]:
-        if number < self.calls:
-            return shape.call(number, TOOL, {"number": number})
-        if self.final_tool is not None:
-            return shape.call(number, self.final_tool, {"answer": ANSWER})
-        return shape.done(ANSWER)
+    def _next(self, shape: Shape, turn: int) -> dict[str, Any]:
+        first = turn * self.calls_per_turn
+        numbers = range(first, min(first + self.calls_per_turn, self.calls))
+        calls = [Call(number, TOOL, {"number": number}) for number in numbers]
+        if not calls and self.final_tool is not None:
+            calls = [Call(first, self.final_tool, {"answer": ANSWER})]
+        return shape.answer([shape.call(call) for call in calls] or [shape.text(ANSWER)])
+
+    @property
+    def turns(self) -> int:
+        """How many requests a run sends."""
+        return -(-self.calls // self.calls_per_turn) + 1
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a tool."""
+
+    number: int
+    name: str
+    arguments: dict[str, Any]
+
+    @property
+    def id(self) -> str:
+        """The ID that its result names."""
+        return f"call_{self.number}"
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How one provider words a tool call and a last answer."""
+    """How one provider words calls, a text, and an answer with either of them."""
 
     format: str
-    call: Callable[[int, str, dict[str, Any]], dict[str, Any]]
-    done: Callable[[str], dict[str, Any]]
+    call: Callable[[Call], dict[str, Any]]
+    text: Callable[[str], dict[str, Any]]
+    answer: Callable[[list[dict[str, Any]]], dict[str, Any]]
     id: str
     usage: tuple[str, str, str]
 
@@ -81,80 +101,88 @@ class Shape:
         return {**answer, self.id: f"answer_{number}", key: usage}
 
 
-def _chat(message: dict[str, Any], reason: str) -> dict[str, Any]:
+def _chat_call(call: Call) -> dict[str, Any]:
+    function = {"name": call.name, "arguments": json.dumps(call.arguments)}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def _chat_text(text: str) -> dict[str, Any]:
+    return {"text": text}
+
+
+def _chat(items: list[dict[str, Any]]) -> dict[str, Any]:
+    calls = [item for item in items if "function" in item]
+    message = {"content": None, "tool_calls": calls} if calls else {"content": items[0]["text"]}
+    reason = "tool_calls" if calls else "stop"
     choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": reason}
     head = {"object": "chat.completion", "created": 1, "model": "scripted"}
     return {**head, "choices": [choice], "usage": {"total_tokens": 0}}
 
 
-def _chat_call(number: int, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    function = {"name": name, "arguments": json.dumps(arguments)}
-    call = {"id": f"call_{number}", "type": "function", "function": function}
-    return _chat({"content": None, "tool_calls": [call]}, "tool_calls")
+def _responses_call(call: Call) -> dict[str, Any]:
+    head = {"type": "function_call", "id": f"fc_{call.number}", "call_id": call.id}
+    arguments = json.dumps(call.arguments)
+    return {**head, "name": call.name, "arguments": arguments, "status": "completed"}
 
 
-def _chat_done(text: str) -> dict[str, Any]:
-    return _chat({"content": text}, "stop")
-
-
-def _responses(item: dict[str, Any]) -> dict[str, Any]:
-    details = {"input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0}}
-    details |= {"output_tokens_details": {"reasoning_tokens": 0}}
-    usage = {"total_tokens": 0, **details}
-    head = {"object": "response", "created_at": 1, "model": "scripted"}
-    settings = {"parallel_tool_calls": False, "tool_choice": "auto", "tools": []}
-    return {**head, **settings, "status": "completed", "output": [item], "usage": usage}
-
-
-def _responses_call(number: int, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    call = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}"}
-    call |= {"name": name, "arguments": json.dumps(arguments), "status": "completed"}
-    return _responses(call)
-
-
-def _responses_done(text: str) -> dict[str, Any]:
+def _responses_text(text: str) -> dict[str, Any]:
     content = [{"type": "output_text", "text": text, "annotations": []}]
     message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
-    return _responses({**message, "content": content})
+    return {**message, "content": content}
 
 
-def _anthropic(block: dict[str, Any], reason: str) -> dict[str, Any]:
+def _responses(items: list[dict[str, Any]]) -> dict[str, Any]:
+    details: dict[str, Any] = {
+        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0}
+    }
+    details |= {"output_tokens_details": {"reasoning_tokens": 0}}
+    head = {"object": "response", "created_at": 1, "model": "scripted", "status": "completed"}
+    settings = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+    return {**head, **settings, "output": items, "usage": {"total_tokens": 0, **details}}
+
+
+def _anthropic_call(call: Call) -> dict[str, Any]:
+    return {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments}
+
+
+def _anthropic_text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _anthropic(items: list[dict[str, Any]]) -> dict[str, Any]:
     head = {"type": "message", "role": "assistant", "model": "scripted"}
-    return {**head, "content": [block], "stop_reason": reason}
+    reason = "tool_use" if items[0]["type"] == "tool_use" else "end_turn"
+    return {**head, "content": items, "stop_reason": reason}
 
 
-def _anthropic_call(number: int, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    call = {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": arguments}
-    return _anthropic(call, "tool_use")
+def _gemini_call(call: Call) -> dict[str, Any]:
+    return {"functionCall": {"id": call.id, "name": call.name, "args": call.arguments}}
 
 
-def _anthropic_done(text: str) -> dict[str, Any]:
-    return _anthropic({"type": "text", "text": text}, "end_turn")
+def _gemini_text(text: str) -> dict[str, Any]:
+    return {"text": text}
 
 
-def _gemini(part: dict[str, Any]) -> dict[str, Any]:
-    content = {"role": "model", "parts": [part]}
+def _gemini(items: list[dict[str, Any]]) -> dict[str, Any]:
+    content = {"role": "model", "parts": items}
     candidate = {"content": content, "finishReason": "STOP", "index": 0}
     return {"candidates": [candidate], "modelVersion": "scripted"}
-
-
-def _gemini_call(number: int, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    call = {"id": f"call_{number}", "name": name, "args": arguments}
-    return _gemini({"functionCall": call})
-
-
-def _gemini_done(text: str) -> dict[str, Any]:
-    return _gemini({"text": text})
 
 
 CHAT = ("usage", "prompt_tokens", "completion_tokens")
 TOKENS = ("usage", "input_tokens", "output_tokens")
 COUNTS = ("usageMetadata", "promptTokenCount", "candidatesTokenCount")
 SHAPES = {
-    "/chat/completions": Shape("openai-chat", _chat_call, _chat_done, "id", CHAT),
-    "/responses": Shape("openai-responses", _responses_call, _responses_done, "id", TOKENS),
-    "/messages": Shape("anthropic-messages", _anthropic_call, _anthropic_done, "id", TOKENS),
-    ":generateContent": Shape("gemini-contents", _gemini_call, _gemini_done, "responseId", COUNTS),
+    "/chat/completions": Shape("openai-chat", _chat_call, _chat_text, _chat, "id", CHAT),
+    "/responses": Shape(
+        "openai-responses", _responses_call, _responses_text, _responses, "id", TOKENS
+    ),
+    "/messages": Shape(
+        "anthropic-messages", _anthropic_call, _anthropic_text, _anthropic, "id", TOKENS
+    ),
+    ":generateContent": Shape(
+        "gemini-contents", _gemini_call, _gemini_text, _gemini, "responseId", COUNTS
+    ),
 }
 
 
@@ -181,32 +209,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Keeps the output of tests quiet."""
-
-
-def check_requests(provider: Provider) -> None:
-    """Checks what every framework promises: size, validity, and the user's first rule."""
-    assert len(provider.requests) == provider.calls + 1
-    for request in provider.requests:
-        assert request.violations == []
-        assert request.size / BYTES_PER_TOKEN <= WINDOW
-        assert RULE in json.dumps(request.body)
-    assert _was_compacted(provider)
-    _check_steady(provider)
-
-
-def _was_compacted(provider: Provider) -> bool:
-    sizes = [request.size for request in provider.requests]
-    whole = sum(len(page(number)) for number in range(provider.calls))
-    return max(sizes) < whole / 2 and any(b < a for a, b in pairwise(sizes))
-
-
-def _check_steady(provider: Provider) -> None:
-    """Checks that few requests differ from the one before by more than what was added."""
-    texts = [_messages(request) for request in provider.requests]
-    changed = sum(a != b[: len(a)] for a, b in pairwise(texts))
-    assert changed <= provider.calls // 5
-
-
-def _messages(request: Request) -> list[Any]:
-    body = request.body
-    return next(body[key] for key in ("messages", "input", "contents") if key in body)

@@ -6,7 +6,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from provider import ANSWER, PROMPT, RULE, WINDOW, Provider, check_requests, page
+from checks import check_requests
+from provider import ANSWER, PROMPT, RULE, WINDOW, Provider, page
 
 pytest.importorskip("google.adk")
 
@@ -47,6 +48,12 @@ def test_plugin_keeps_requests_within_the_window(provider: Provider) -> None:
     events = asyncio.run(run(runner))
     assert events[-1].content.parts[0].text == ANSWER
     assert len(events) == 2 * provider.calls + 1
+    check_requests(provider)
+
+
+def test_plugin_keeps_calls_of_one_turn_together(provider: Provider) -> None:
+    provider.calls_per_turn = 3
+    asyncio.run(run(InMemoryRunner(app=app(provider, plugins=[CompactionPlugin(window=WINDOW)]))))
     check_requests(provider)
 
 

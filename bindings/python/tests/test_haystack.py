@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from provider import ANSWER, PROMPT, WINDOW, Provider, check_requests, page
+from checks import check_requests
+from provider import ANSWER, PROMPT, WINDOW, Provider, page
 
 pytest.importorskip("haystack")
 
@@ -48,6 +49,12 @@ def test_compactor_keeps_requests_within_the_window(provider: Provider, generato
     check_requests(provider)
 
 
+def test_compactor_keeps_calls_of_one_turn_together(provider: Provider) -> None:
+    provider.calls_per_turn = 3
+    run(provider, OpenAIChatGenerator)
+    check_requests(provider)
+
+
 def test_hook_survives_serialization() -> None:
     allow_deserialization_module("window_budget.integrations.haystack")
     hook = CompactionHook(DigestCompactor(strategy="ladder"), context_window=WINDOW)
@@ -69,5 +76,6 @@ def test_changed_results_keep_their_origin() -> None:
         ChatMessage.from_tool(page(1) * 20, call, error=True),
     ]
     compacted = DigestCompactor().compact(messages, 500, ApproximateTokenCounter())
-    assert compacted is not None and len(compacted[-1].tool_call_result.result) < 4000
-    assert compacted[-1].tool_call_result.origin == call
+    assert compacted is not None
+    result = compacted[-1].tool_call_result
+    assert result is not None and len(result.result) < 4000 and result.origin == call

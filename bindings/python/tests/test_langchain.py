@@ -6,7 +6,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from provider import PROMPT, WINDOW, Provider, check_requests, page
+from checks import check_requests
+from provider import PROMPT, WINDOW, Provider, page
 
 pytest.importorskip("langchain")
 
@@ -18,8 +19,8 @@ from langgraph.prebuilt import ToolNode, tools_condition
 
 from window_budget.integrations.langchain import CompactionMiddleware, MessageCompactor
 
-LIMIT = {"recursion_limit": 400}
-INPUT = {"messages": [{"role": "user", "content": PROMPT}]}
+LIMIT: Any = {"recursion_limit": 400}
+INPUT: Any = {"messages": [{"role": "user", "content": PROMPT}]}
 
 
 @tool
@@ -51,6 +52,14 @@ def test_middleware_keeps_requests_within_the_window(provider: Provider, model: 
     messages = agent.invoke(INPUT, LIMIT)["messages"]
     assert messages[-1].text == "The sum is 42."
     assert len(messages) == 2 * provider.calls + 2
+    check_requests(provider)
+
+
+@pytest.mark.parametrize("model", [openai, anthropic])
+def test_middleware_keeps_calls_of_one_turn_together(provider: Provider, model: Any) -> None:
+    provider.calls_per_turn = 3
+    middleware = CompactionMiddleware(window=WINDOW)
+    create_agent(model(provider), [read_page], middleware=[middleware]).invoke(INPUT, LIMIT)
     check_requests(provider)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from provider import PROMPT, WINDOW, Provider, check_requests, page
+from checks import check_requests
+from provider import PROMPT, WINDOW, Provider, page
 
 pytest.importorskip("pydantic_ai")
 
@@ -59,6 +60,13 @@ def test_capability_keeps_requests_within_the_window(provider: Provider, model: 
     result = run(provider, model, Compaction(window=WINDOW))
     assert result.output == "The sum is 42."
     assert len(result.all_messages()) == 2 * provider.calls + 2
+    check_requests(provider)
+
+
+@pytest.mark.parametrize("model", [chat, anthropic])
+def test_capability_keeps_calls_of_one_turn_together(provider: Provider, model: Any) -> None:
+    provider.calls_per_turn = 3
+    run(provider, model, Compaction(window=WINDOW))
     check_requests(provider)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from provider import ANSWER, PROMPT, RULE, WINDOW, Provider, check_requests, page
+from checks import check_requests
+from provider import ANSWER, PROMPT, RULE, WINDOW, Provider, page
 
 pytest.importorskip("smolagents")
 
@@ -35,6 +36,15 @@ def test_callback_keeps_requests_within_the_window(provider: Provider) -> None:
     assert result.output == ANSWER
     assert result.token_usage.output_tokens == 20 * (provider.calls + 1)
     assert sum(isinstance(step, ActionStep) for step in agent.memory.steps) == provider.calls + 1
+    check_requests(provider)
+
+
+def test_callback_keeps_calls_of_one_turn_together(provider: Provider) -> None:
+    provider.final_tool, provider.calls_per_turn = "final_answer", 3
+    model = OpenAIModel("scripted", api_base=f"{provider.url}/v1", api_key="none")
+    callback = CompactionCallback(window=WINDOW)
+    agent = ToolCallingAgent([read_page], model, step_callbacks=[callback], verbosity_level=0)
+    assert agent.run(PROMPT, max_steps=100) == ANSWER
     check_requests(provider)
 
 

@@ -9,11 +9,13 @@ session file. Options are those of the schema of calls: `model`, `window`, `targ
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from . import _native
 
 Messages: TypeAlias = list[Any] | dict[str, Any] | str
+M = TypeVar("M", list[Any], dict[str, Any], str)
 
 
 class WindowBudgetError(ValueError):
@@ -26,22 +28,25 @@ class WindowBudgetError(ValueError):
         self.hint = hint
 
 
-class Compaction(NamedTuple):
+@dataclass(frozen=True)
+class Compaction(Generic[M]):
     """The messages in the shape in which they came, or None if they stay as they are."""
 
-    messages: Messages | None
+    messages: M | None
     report: dict[str, Any]
 
 
-class Repair(NamedTuple):
+@dataclass(frozen=True)
+class Repair(Generic[M]):
     """The messages in the shape in which they came, or None if nothing changed."""
 
-    messages: Messages | None
+    messages: M | None
     fixed: list[dict[str, Any]]
     left: list[dict[str, Any]]
 
 
-class Conversion(NamedTuple):
+@dataclass(frozen=True)
+class Conversion:
     """A request as a dict, or a session as text."""
 
     output: dict[str, Any] | str
@@ -87,13 +92,13 @@ def weigh(messages: Messages, *, format: str | None = None, **options: Any) -> d
 
 
 def compact(
-    messages: Messages,
+    messages: M,
     *,
     format: str | None = None,
     window: int | None = None,
     target_tokens: int | None = None,
     **options: Any,
-) -> Compaction:
+) -> Compaction[M]:
     """Compacts messages that are over budget, or to about `target_tokens`."""
     options |= {"window": window, "target_tokens": target_tokens}
     result = call("compact", **_input(messages, format, options))
@@ -120,7 +125,7 @@ def validate(
     return call("validate", dialects=dialects or [], **fields)["violations"]
 
 
-def repair(messages: Messages, *, format: str | None = None) -> Repair:
+def repair(messages: M, *, format: str | None = None) -> Repair[M]:
     """Repairs what a provider would refuse."""
     result = call("repair", **_input(messages, format, {}))
     return Repair(_output(result), result["fixed"], result["left"])

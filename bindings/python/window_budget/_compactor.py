@@ -66,7 +66,7 @@ class Compactor:
         index = bisect_left(ends, start)
         return Fold([*head, *flat[start : ends[index]]], index)
 
-    def _compact(self, messages: list[Any], overhead: Any) -> Any:
+    def _compact(self, messages: list[Any], overhead: Any) -> list[Any] | None:
         options = {**self._options}
         options["overhead_tokens"] = (options.get("overhead_tokens") or 0) + _tokens(overhead)
         try:

@@ -18,7 +18,7 @@ class MessageCompactor:
     def __init__(self, **options: Any) -> None:
         self._compactor = Compactor(format="openai-chat", **options)
 
-    def __call__(self, messages: list[AnyMessage], *, overhead: Any = None) -> list[AnyMessage]:
+    def __call__(self, messages: list[AnyMessage], *, overhead: Any = None) -> list[Any]:
         """Compacts messages; `overhead` is sent with them."""
         groups = [convert_to_openai_messages([message], include_id=True) for message in messages]
         head, start = self._compactor.fold_groups(groups, overhead=overhead)

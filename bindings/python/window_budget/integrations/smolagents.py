@@ -26,7 +26,7 @@ class CompactionCallback:
         fixed = [agent.system_prompt, *map(get_tool_json_schema, agent.tools.values())]
         head, start = self._compactor.fold_groups([*map(_items, steps)], overhead=fixed)
         for index, step in enumerate(steps[:start]):
-            step.to_messages = _Shown(head if index == 0 else [])  # type: ignore[method-assign]
+            step.to_messages = _Shown(head if index == 0 else [])
 
 
 @dataclass
