@@ -1,0 +1,66 @@
+// A provider on loopback that answers with a tool call, a number of times, and then with a text.
+import { createServer } from "node:http";
+import { once } from "node:events";
+
+const CALLS = 60;
+const ANSWER = "The sum is 42.";
+
+/** Starts a provider of Chat Completions and Responses; it keeps every request. */
+export async function startProvider() {
+  const requests = [];
+  const server = createServer(async (request, response) => {
+    const body = JSON.parse(Buffer.concat(await request.toArray()));
+    requests.push(body);
+    const answer = request.url.endsWith("/responses") ? respond : complete;
+    answer(body, requests.length, response);
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  return { url: `http://127.0.0.1:${server.address().port}/v1`, requests, close: () => server.close() };
+}
+
+function complete(body, n, response) {
+  const call = { id: `call_${n}`, type: "function", function: { name: "read_page", arguments: pageArguments(n) } };
+  const message = n > CALLS ? { content: ANSWER } : { content: null, tool_calls: [call] };
+  const reason = n > CALLS ? "stop" : "tool_calls";
+  if (body.stream) return sendChunks(message, reason, body, response);
+  const choice = { index: 0, message: { role: "assistant", ...message }, finish_reason: reason };
+  send({ ...completion(body, "chat.completion"), choices: [choice], usage: usage() }, response);
+}
+
+function sendChunks(message, reason, body, response) {
+  const tool_calls = message.tool_calls?.map((call, index) => ({ index, ...call }));
+  const deltas = [
+    { index: 0, delta: { role: "assistant", ...message, tool_calls }, finish_reason: null },
+    { index: 0, delta: {}, finish_reason: reason },
+  ];
+  const chunks = deltas.map((choice) => ({ ...completion(body, "chat.completion.chunk"), choices: [choice] }));
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  response.end([...chunks.map((chunk) => JSON.stringify(chunk)), "[DONE]"].map((data) => `data: ${data}\n\n`).join(""));
+}
+
+function respond(body, n, response) {
+  const text = { type: "output_text", text: ANSWER, annotations: [] };
+  const said = { type: "message", id: `msg_${n}`, role: "assistant", status: "completed", content: [text] };
+  const call = { type: "function_call", id: `fc_${n}`, call_id: `call_${n}`, status: "completed" };
+  const called = { ...call, name: "read_page", arguments: pageArguments(n) };
+  const answer = { id: `resp_${n}`, object: "response", created_at: 0, status: "completed", model: body.model };
+  const tokens = { input_tokens: 1, output_tokens: 1, total_tokens: 2 };
+  send({ ...answer, output: [n > CALLS ? said : called], usage: tokens, parallel_tool_calls: false, tools: [] }, response);
+}
+
+function send(answer, response) {
+  response.writeHead(200, { "content-type": "application/json" });
+  response.end(JSON.stringify(answer));
+}
+
+function completion({ model }, object) {
+  return { id: "chatcmpl-1", object, created: 0, model };
+}
+
+function usage() {
+  return { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
+}
+
+function pageArguments(page) {
+  return JSON.stringify({ page });
+}
