@@ -15,13 +15,15 @@ export function readPage({ page }) {
 /** Asserts that every request of the loop fits, is valid and keeps the user's rule at the end. */
 export function assertFits(requests, format) {
   assert.equal(requests.length, 61);
-  requests.forEach((request, n) => assertSound(request, format, `request ${n}`));
+  const weights = requests.map((request, n) => weighSound(request, format, `request ${n}`));
+  assert.ok(weights.some((weight, n) => weight < weights[n - 1]), "no request is compacted");
   assert.match(JSON.stringify(requests.at(-1)), /Never round an amount/);
   assert.match(JSON.stringify(requests.at(-1)), /60\.79: /);
 }
 
-function assertSound(request, format, name) {
+function weighSound(request, format, name) {
   const { tokens } = weigh(request, { format, window: WINDOW });
   assert.ok(tokens <= WINDOW, `${name} weighs ${tokens} tokens`);
   assert.deepEqual(validate(request, { format }), [], name);
+  return tokens;
 }

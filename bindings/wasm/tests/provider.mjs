@@ -22,18 +22,19 @@ function complete(body, n, response) {
   const call = { id: `call_${n}`, type: "function", function: { name: "read_page", arguments: pageArguments(n) } };
   const message = n > CALLS ? { content: ANSWER } : { content: null, tool_calls: [call] };
   const reason = n > CALLS ? "stop" : "tool_calls";
-  if (body.stream) return sendChunks(message, reason, body, response);
+  const head = { id: `chatcmpl-${n}`, created: 0, model: body.model };
+  if (body.stream) return sendChunks(message, reason, head, response);
   const choice = { index: 0, message: { role: "assistant", ...message }, finish_reason: reason };
-  send({ ...completion(body, "chat.completion"), choices: [choice], usage: usage() }, response);
+  send({ ...head, object: "chat.completion", choices: [choice], usage: usage() }, response);
 }
 
-function sendChunks(message, reason, body, response) {
+function sendChunks(message, reason, head, response) {
   const tool_calls = message.tool_calls?.map((call, index) => ({ index, ...call }));
   const deltas = [
     { index: 0, delta: { role: "assistant", ...message, tool_calls }, finish_reason: null },
     { index: 0, delta: {}, finish_reason: reason },
   ];
-  const chunks = deltas.map((choice) => ({ ...completion(body, "chat.completion.chunk"), choices: [choice] }));
+  const chunks = deltas.map((choice) => ({ ...head, object: "chat.completion.chunk", choices: [choice] }));
   response.writeHead(200, { "content-type": "text/event-stream" });
   response.end([...chunks.map((chunk) => JSON.stringify(chunk)), "[DONE]"].map((data) => `data: ${data}\n\n`).join(""));
 }
@@ -51,10 +52,6 @@ function respond(body, n, response) {
 function send(answer, response) {
   response.writeHead(200, { "content-type": "application/json" });
   response.end(JSON.stringify(answer));
-}
-
-function completion({ model }, object) {
-  return { id: "chatcmpl-1", object, created: 0, model };
 }
 
 function usage() {
