@@ -4,6 +4,7 @@ import { AIMessage, HumanMessage, SystemMessage, ToolMessage } from "@langchain/
 import { Fitter } from "./fitter.js";
 
 const ROLES = { human: "user", ai: "assistant", system: "system", tool: "tool" };
+const CALLS = ["tool_use", "tool_call", "function_call"];
 
 /** Returns a middleware that keeps the messages of each call to the model within the window. */
 export function windowBudget(options) {
@@ -19,21 +20,22 @@ function declaration({ name, description, schema }) {
   return { name, description, schema: schema?.shape ?? schema };
 }
 
-function write(message, index) {
-  const record = { role: ROLES[message.type] ?? "user", content: written(message.content, index) };
-  if (message.type === "tool") return { ...record, tool_call_id: message.tool_call_id };
-  return message.tool_calls?.length ? { ...record, tool_calls: message.tool_calls.map(writeCall) } : record;
+function write({ type, content, tool_call_id, tool_calls }) {
+  const record = { role: ROLES[type] ?? "user", content: writeContent(content) };
+  if (type === "tool") return { ...record, tool_call_id };
+  return tool_calls?.length ? { ...record, tool_calls: tool_calls.map(writeCall) } : record;
 }
 
-// What is not text is named by its place: the message that is sent is LangChain's own.
-function written(content, index) {
+function writeContent(content) {
   if (typeof content === "string") return content;
-  const part = (block) => (block.type === "text" ? { type: "text", text: block.text } : image(index));
-  return content.filter(({ type }) => !["tool_use", "function_call", "tool_call"].includes(type)).map(part);
+  return content.filter(({ type }) => !CALLS.includes(type)).map(writePart);
 }
 
-function image(index) {
-  return { type: "image_url", image_url: { url: `https://image.invalid/${index}` } };
+function writePart(part) {
+  if (part.type === "text" || part.type === "image_url") return part;
+  if (part.type !== "image") return { type: "text", text: JSON.stringify(part) };
+  const url = part.url ?? `data:${part.mimeType ?? part.mime_type};base64,${part.data}`;
+  return { type: "image_url", image_url: { url } };
 }
 
 function writeCall({ id, name, args }) {

@@ -15,27 +15,35 @@ function declaration({ name, description, parameters }) {
 }
 
 function write(item) {
-  if (item.type === "function_call") return writeCall(item);
-  if (item.type === "function_call_result") return writeResult(item);
-  return item;
+  const { type, id, callId: call_id, content, name } = item;
+  if (type === "function_call") return { type, call_id, name, arguments: item.arguments };
+  if (type === "function_call_result") {
+    return { type: "function_call_output", call_id, name, output: writeOutput(item.output) };
+  }
+  if (type === "reasoning") return { type, id, summary: content.map(({ text }) => ({ type: "summary_text", text })) };
+  return Array.isArray(content) ? { ...item, content: content.map(writePart) } : item;
 }
 
-function writeCall({ callId, name, arguments: text }) {
-  return { type: "function_call", call_id: callId, name, arguments: text };
-}
-
-function writeResult({ callId, name, output }) {
-  return { type: "function_call_output", call_id: callId, name, output: outputText(output) };
-}
-
-function outputText(output) {
+function writeOutput(output) {
   if (typeof output === "string") return output;
-  return output.text ?? JSON.stringify(output);
+  if (output.type === "text") return output.text;
+  return [output].flat().map(writePart);
 }
 
-function read(record) {
-  const { type, call_id: callId, name, output: text } = record;
-  if (type === "function_call") return { type, callId, name, arguments: record.arguments, status: "completed" };
-  if (type !== "function_call_output") return record;
-  return { type: "function_call_result", callId, name, status: "completed", output: { type: "text", text } };
+function writePart(part) {
+  const isImage = part.type === "image" || part.type === "input_image";
+  return isImage ? { type: "input_image", image_url: part.image } : part;
+}
+
+function read({ type, call_id: callId, name, content, output, ...rest }) {
+  if (type === "function_call") return { type, callId, name, arguments: rest.arguments, status: "completed" };
+  if (type === "function_call_output") {
+    return { type: "function_call_result", callId, name, status: "completed", output: readContent(output) };
+  }
+  return { type, ...rest, content: readContent(content) };
+}
+
+function readContent(content) {
+  const part = ({ image_url, ...rest }) => (image_url === undefined ? rest : { ...rest, image: image_url });
+  return Array.isArray(content) ? content.map(part) : content;
 }

@@ -1,5 +1,6 @@
 // The loop that each framework runs, and what its requests have in common.
 import assert from "node:assert/strict";
+import { isDeepStrictEqual } from "node:util";
 import { validate, weigh } from "window-budget";
 
 export const WINDOW = 32_000;
@@ -15,15 +16,21 @@ export function readPage({ page }) {
 /** Asserts that every request of the loop fits, is valid and keeps the user's rule at the end. */
 export function assertFits(requests, format) {
   assert.equal(requests.length, 61);
-  const weights = requests.map((request, n) => weighSound(request, format, `request ${n}`));
-  assert.ok(weights.some((weight, n) => weight < weights[n - 1]), "no request is compacted");
+  requests.forEach((request, n) => assertSound(request, format, `request ${n}`));
+  const rewritten = requests.filter((request, n) => n > 0 && !continues(request, requests[n - 1])).length;
+  assert.ok(rewritten > 0 && rewritten < 6, `${rewritten} of ${requests.length} requests are compacted`);
   assert.match(JSON.stringify(requests.at(-1)), /Never round an amount/);
   assert.match(JSON.stringify(requests.at(-1)), /60\.79: /);
 }
 
-function weighSound(request, format, name) {
+function assertSound(request, format, name) {
   const { tokens } = weigh(request, { format, window: WINDOW });
   assert.ok(tokens <= WINDOW, `${name} weighs ${tokens} tokens`);
   assert.deepEqual(validate(request, { format }), [], name);
-  return tokens;
+}
+
+// A request that continues the last one can be read from the provider's cache.
+function continues(request, last) {
+  const [messages, before] = [request, last].map(({ messages, input }) => messages ?? input);
+  return before.every((message, n) => isDeepStrictEqual(message, messages[n]));
 }

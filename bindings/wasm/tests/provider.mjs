@@ -46,7 +46,9 @@ function respond(body, n, response) {
   const called = { ...call, name: "read_page", arguments: pageArguments(n) };
   const answer = { id: `resp_${n}`, object: "response", created_at: 0, status: "completed", model: body.model };
   const tokens = { input_tokens: 1, output_tokens: 1, total_tokens: 2 };
-  send({ ...answer, output: [n > CALLS ? said : called], usage: tokens, parallel_tool_calls: false, tools: [] }, response);
+  const thought = { type: "reasoning", id: `rs_${n}`, summary: [{ type: "summary_text", text: "One more page." }] };
+  const output = n > CALLS ? [said] : [thought, called];
+  send({ ...answer, output, usage: tokens, parallel_tool_calls: false, tools: [] }, response);
 }
 
 function send(answer, response) {
