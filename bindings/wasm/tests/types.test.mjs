@@ -15,9 +15,11 @@ test("js/schema.d.ts is what scripts/types.mjs writes", async () => {
   assert.equal(readFileSync(TARGET, "utf8"), await types());
 });
 
-test("an example that uses everything is of the right types", () => {
-  execFileSync(process.execPath, [TSC, "--project", HERE], { stdio: "inherit" });
-});
+for (const project of ["tsconfig.json", "tsconfig.frameworks.json"]) {
+  test(`what ${project} names is of the right types`, () => {
+    execFileSync(process.execPath, [TSC, "--project", join(HERE, "types", project)], { stdio: "inherit" });
+  });
+}
 
 test("types declare what the package exports", () => {
   const declarations = readFileSync(new URL("../js/index.d.ts", import.meta.url), "utf8");
