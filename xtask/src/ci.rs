@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::times::{Times, slowest};
-use crate::{api, catalog, deep, dist, e2e, layers, package, program, tidy};
+use crate::{api, bindings, catalog, deep, dist, e2e, layers, package, program, tidy};
 
 /// The action of a step.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ pub(crate) enum Runs {
 }
 
 /// The steps with their names.
-pub(crate) const STEPS: [(&str, Action, Runs); 20] = [
+pub(crate) const STEPS: [(&str, Action, Runs); 22] = [
     ("fmt", Action::Cargo("fmt --all --check"), Runs::All),
     ("layers", Action::Own(layers::run), Runs::All),
     ("catalog", Action::Own(catalog::run), Runs::All),
@@ -47,6 +47,8 @@ pub(crate) const STEPS: [(&str, Action, Runs); 20] = [
     ("e2e", Action::EndToEnd("e2e --or-skip pi codex"), Runs::Short),
     ("e2e", Action::EndToEnd("e2e --or-skip pi pi-0 codex opencode claude-code"), Runs::Deep),
     ("sdk", Action::EndToEnd("sdk --or-skip"), Runs::All),
+    ("bindings", Action::Own(|root| bindings::run(root, &[])), Runs::Short),
+    ("bindings", Action::Own(|root| bindings::run(root, &["--deep"])), Runs::Deep),
     ("integrations", Action::Own(integrations), Runs::Deep),
     ("peers", Action::EndToEnd("peers --or-skip"), Runs::Deep),
     ("attack", Action::EndToEnd("attack --runs 1000"), Runs::Deep),

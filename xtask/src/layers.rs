@@ -74,6 +74,8 @@ const ROOMS: &[Room] = &[
     room("wb-agent", 9, Diet::Free),
     room("wb-cli", 9, Diet::Free),
     room("window-budget", 9, Diet::Free),
+    room("window-budget-python", 9, Diet::Free),
+    room("window-budget-wasm", 9, Diet::Free),
     dev("wb-testkit"),
     dev("wb-e2e"),
     dev(XTASK),

@@ -14,6 +14,8 @@ mod weight;
 mod estimators;
 mod fuzz;
 mod e2e;
+mod bindings;
+mod release;
 mod package;
 mod api;
 mod dist;
@@ -33,6 +35,9 @@ usage: cargo xtask <command>
   attack [--runs N] [--record] [--wb PROGRAM]
           attack the command: damaged files, kills, full disks, two writers, texts that imitate the user; --record
           writes docs/evaluation/safety.md
+  bindings [--deep]
+          test the packages for Python and, with --deep, for JavaScript, with frameworks of agents; needs Python with venv,
+          and npm
   catalog [--age]
           check the table of models: sorted, dated, with sources and plausible figures; --age lists the figures that are
           older than 60 days
@@ -60,6 +65,9 @@ usage: cargo xtask <command>
   peers [--record] [--wb PROGRAM]
           run suites that other projects wrote for compactions against wb, and check what has to be kept; needs Python
           with venv
+  release [--try]
+          build what a release publishes into target/release-files: programs, wheels, npm packages, checksums, a bill of
+          materials; --try installs each into a clean place and runs its first example. Publishes nothing
   schema  write the JSON Schemas and the table of formats into docs/reference
   sdk [--record | --server]
           send our requests through the official Python SDKs to a provider that checks them; needs Python with venv.
@@ -77,6 +85,10 @@ fn main() -> ExitCode {
         ["catalog"] => catalog::run(&root),
         ["catalog", "--age"] => catalog::print_old(&root),
         ["layers"] => layers::run(&root),
+        ["bindings", ref words @ ..] => bindings::run(&root, words),
+        ["release", ref words @ ..] => release::run(&root, words),
+        #[cfg(feature = "wasm")]
+        ["wasm-package", module, out] => bindings::glue(module, out),
         ["package"] => package::run(&root),
         ["api", ref words @ ..] => api::run(&root, words),
         ["dist"] => dist::run(&root),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::program;
 
 /// The crates for tests and developers.
-const EXCLUDED: [&str; 3] = ["xtask", "wb-testkit", "wb-e2e"];
+const EXCLUDED: [&str; 5] = ["xtask", "wb-testkit", "wb-e2e", "window-budget-python", "window-budget-wasm"];
 
 /// Packages a copy of the files in git, with publishing switched on.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
