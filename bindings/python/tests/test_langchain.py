@@ -92,6 +92,11 @@ def test_middleware_serves_deepagents(provider: Provider) -> None:
     check_requests(provider)
 
 
+def test_messages_without_a_form_in_chat_stay() -> None:
+    messages = [HumanMessage([{"type": "image"}]), *history()]
+    assert MessageCompactor(window=WINDOW)(messages) == messages
+
+
 def history() -> list[AnyMessage]:
     messages: list[AnyMessage] = [HumanMessage(PROMPT, id="h")]
     for number in range(60):

@@ -10,9 +10,11 @@ from provider import ANSWER, PROMPT, RULE, WINDOW, Provider, page
 
 pytest.importorskip("smolagents")
 
+from PIL import Image
 from smolagents import CodeAgent, OpenAIModel, ToolCallingAgent, tool
-from smolagents.memory import ActionStep
+from smolagents.memory import ActionStep, ToolCall
 from smolagents.models import ChatMessage, MessageRole, Model
+from smolagents.monitoring import Timing
 
 from window_budget.integrations.smolagents import CompactionCallback
 
@@ -46,6 +48,18 @@ def test_callback_keeps_calls_of_one_turn_together(provider: Provider) -> None:
     agent = ToolCallingAgent([read_page], model, step_callbacks=[callback], verbosity_level=0)
     assert agent.run(PROMPT, max_steps=100) == ANSWER
     check_requests(provider)
+
+
+def test_images_of_a_step_count() -> None:
+    agent = ToolCallingAgent([read_page], Coder(), verbosity_level=0)
+    call = ToolCall("read_page", {"number": 1}, "call_1")
+    for number in range(60):
+        image = Image.new("RGB", (64, 64))
+        step = ActionStep(number, Timing(0.0), tool_calls=[call], observations_images=[image])
+        CompactionCallback(window=WINDOW)(step, agent)
+        agent.memory.steps.append(step)
+    shown = [message for step in agent.memory.steps for message in step.to_messages()]
+    assert 0 < sum(message.role == MessageRole.USER for message in shown) < 30
 
 
 class Coder(Model):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ._calls import compact, weigh
 
 _CONVERSATIONS = 256
-_log = logging.getLogger("window_budget")
+log = logging.getLogger("window_budget")
 message_key = partial(json.dumps, sort_keys=True, default=str)
 
 
@@ -72,9 +72,9 @@ class Compactor:
         try:
             result = compact(messages, format=self._format, **options)
         except (TypeError, ValueError) as error:
-            _log.warning("the messages stay as they are: %s", error)
+            log_unchanged(error)
             return None
-        _log.debug("%s", result.report)
+        log.debug("%s", result.report)
         return result.messages
 
     def _known(self, prefixes: list[str]) -> Fold:
@@ -88,6 +88,11 @@ class Compactor:
         self._heads[prefix] = head
         while len(self._heads) > _CONVERSATIONS:
             self._heads.popitem(last=False)
+
+
+def log_unchanged(error: Exception) -> None:
+    """Warns that messages are sent as they are."""
+    log.warning("the messages stay as they are: %s", error)
 
 
 def _prefixes(messages: list[Any]) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from haystack.core.serialization import default_to_dict
@@ -11,9 +10,7 @@ from haystack.hooks.compaction.types import Compactor
 from haystack.token_counters import TokenCounter
 
 from .._calls import compact
-from .._compactor import message_key
-
-_log = logging.getLogger("window_budget")
+from .._compactor import log_unchanged, message_key
 
 
 class DigestCompactor(Compactor):
@@ -32,7 +29,7 @@ class DigestCompactor(Compactor):
             items = [message.to_openai_dict_format() for message in messages]
             compacted = compact(items, format="openai-chat", **options).messages
         except ValueError as error:
-            _log.warning("the messages stay as they are: %s", error)
+            log_unchanged(error)
             return None
         kept = {message_key(item): old for item, old in zip(items, messages, strict=True)}
         results = {r.origin.id: r for message in messages for r in message.tool_call_results}

@@ -9,7 +9,7 @@ from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResp
 from langchain_core.messages import AnyMessage, convert_to_messages, convert_to_openai_messages
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from .._compactor import Compactor, message_key
+from .._compactor import Compactor, log_unchanged, message_key
 
 
 class MessageCompactor:
@@ -20,7 +20,11 @@ class MessageCompactor:
 
     def __call__(self, messages: list[AnyMessage], *, overhead: Any = None) -> list[Any]:
         """Compacts messages; `overhead` is sent with them."""
-        groups = [convert_to_openai_messages([message], include_id=True) for message in messages]
+        try:
+            groups = [convert_to_openai_messages([old], include_id=True) for old in messages]
+        except (AttributeError, ValueError) as error:
+            log_unchanged(error)
+            return messages
         head, start = self._compactor.fold_groups(groups, overhead=overhead)
         pairs = zip(groups[:start], messages, strict=False)
         same = {message_key(group): message for group, message in pairs if len(group) == 1}

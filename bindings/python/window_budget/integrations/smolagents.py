@@ -45,6 +45,8 @@ def _items(step: MemoryStep) -> list[dict[str, Any]]:
     calls = [call.dict() | {"id": f"{call.id}-{step.step_number}"} for call in step.tool_calls]
     results = [{"role": "tool", "tool_call_id": call["id"], "content": ""} for call in calls]
     results[0]["content"] = str(step.observations or step.error or "")
+    images = [message for message in step.to_messages() if message.role == MessageRole.USER]
+    results += get_clean_message_list(images, {}, True)
     return [{"role": "assistant", "content": step.model_output, "tool_calls": calls}, *results]
 
 
