@@ -153,6 +153,16 @@ def test_compactor_repeats_the_same_head() -> None:
     assert later[: len(first)] == first and later[-4:] == ledger(42)[-4:]
 
 
+@pytest.mark.parametrize("strategy", ["window-budget", "three-level", "policy", "ladder"])
+def test_compactor_keeps_a_loop_valid(strategy: str) -> None:
+    compactor, history = Compactor(format="openai-chat", window=WINDOW, strategy=strategy), ledger()
+    for end in range(1, len(history) + 1, 2):
+        request = compactor(history[:end])
+        assert window_budget.validate(request, format="openai-chat") == []
+        assert not window_budget.weigh(request, format="openai-chat", window=WINDOW)["over_budget"]
+        assert RULE in json.dumps(request)
+
+
 def test_compactor_counts_what_is_sent_with_the_messages() -> None:
     messages = ledger(20)
     compactor = Compactor(format="openai-chat", window=WINDOW)

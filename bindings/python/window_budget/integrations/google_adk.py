@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 from google.adk.agents.callback_context import CallbackContext
@@ -12,9 +13,12 @@ from google.adk.events.event_actions import EventActions, EventCompaction
 from google.adk.models.llm_request import LlmRequest
 from google.adk.plugins.base_plugin import BasePlugin
 from google.genai.types import Content, Part
+from pydantic_core import to_jsonable_python
 
 from .._calls import compact
 from .._compactor import Compactor
+
+_plain = partial(to_jsonable_python, by_alias=True, exclude_none=True, fallback=str)
 
 
 class CompactionPlugin(BasePlugin):
@@ -29,8 +33,8 @@ class CompactionPlugin(BasePlugin):
     ) -> None:
         """Replaces the contents of a request."""
         config, contents = llm_request.config, llm_request.contents
-        fixed = [config.system_instruction, *map(_plain, config.tools or [])]
-        head, start = self._compactor.fold([*map(_plain, contents)], overhead=fixed)
+        fixed = _plain([config.system_instruction, config.tools])
+        head, start = self._compactor.fold(_plain(contents), overhead=fixed)
         restored = [Content.model_validate_json(json.dumps(content)) for content in head]
         llm_request.contents = [*restored, *contents[start:]]
 
@@ -41,7 +45,7 @@ class EventsSummarizer(BaseEventsSummarizer):
     async def maybe_summarize_events(self, *, events: list[Event]) -> Event | None:
         """Returns an event with the digest of events."""
         contents = [content for event in events if (content := _content(event)) is not None]
-        ended = [*map(_plain, contents), {"role": "user", "parts": [{"text": "Continue."}]}]
+        ended = [*_plain(contents), {"role": "user", "parts": [{"text": "Continue."}]}]
         result = compact(ended, format="gemini-contents", force=True, keep_recent_tokens=0)
         if not result.messages:
             return None
@@ -54,7 +58,3 @@ class EventsSummarizer(BaseEventsSummarizer):
 def _content(event: Event) -> Content | None:
     past = event.actions.compaction
     return past.compacted_content if past else event.content
-
-
-def _plain(value: Any) -> Any:
-    return value.model_dump(mode="json", by_alias=True, exclude_none=True)
