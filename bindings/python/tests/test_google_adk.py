@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from checks import check_requests
@@ -14,8 +15,9 @@ pytest.importorskip("google.adk")
 from google.adk.agents import LlmAgent
 from google.adk.apps.app import App, EventsCompactionConfig
 from google.adk.models import Gemini
+from google.adk.models.llm_request import LlmRequest
 from google.adk.runners import InMemoryRunner
-from google.genai.types import Content, Part
+from google.genai.types import Blob, Content, FunctionCall, FunctionResponse, Part
 
 from window_budget.integrations.google_adk import CompactionPlugin, EventsSummarizer
 
@@ -55,6 +57,23 @@ def test_plugin_keeps_calls_of_one_turn_together(provider: Provider) -> None:
     provider.calls_per_turn = 3
     asyncio.run(run(InMemoryRunner(app=app(provider, plugins=[CompactionPlugin(window=WINDOW)]))))
     check_requests(provider)
+
+
+def test_signatures_and_images_survive_in_what_is_shortened() -> None:
+    image = Part(inline_data=Blob(data=b"\xff\xd8", mime_type="image/png"))
+    contents = [Content(role="user", parts=[Part(text=PROMPT), image])]
+    for number in range(40):
+        call = FunctionCall(id=f"call_{number}", name="read_page", args={"number": number})
+        signed = Part(function_call=call, thought_signature=b"\xff" * (number + 1))
+        result = FunctionResponse(id=call.id, name=call.name, response={"result": page(number)})
+        contents.append(Content(role="model", parts=[signed]))
+        contents.append(Content(role="user", parts=[Part(function_response=result)]))
+    request = LlmRequest(contents=list(contents))
+    plugin = CompactionPlugin(window=WINDOW, strategy="three-level")
+    asyncio.run(plugin.before_model_callback(callback_context=Mock(), llm_request=request))
+    signed_calls = [c for c in request.contents if c.parts and c.parts[0].function_call]
+    assert request.contents[0] == contents[0] and any(c not in contents for c in request.contents)
+    assert len(signed_calls) > 4 and all(content in contents for content in signed_calls)
 
 
 def test_summarizer_writes_a_digest_into_the_session(provider: Provider) -> None:
