@@ -55,6 +55,7 @@ class Compactor:
             return known
         tail = _common_tail(current, compacted, len(messages) - known.start)
         fold = Fold(compacted[: len(compacted) - tail], len(messages) - tail)
+        self._heads.pop(prefixes[known.start], None)
         self._remember(prefixes[fold.start], fold.head)
         return fold
 
