@@ -1,6 +1,7 @@
 // LangChain: createAgent({ …, middleware: [windowBudget({ window: 128_000 })] }).
 import { createMiddleware } from "langchain";
 import { AIMessage, HumanMessage, SystemMessage, ToolMessage } from "@langchain/core/messages";
+import { toJsonSchema } from "@langchain/core/utils/json_schema";
 import { Fitter } from "./fitter.js";
 
 const ROLES = { human: "user", ai: "assistant", system: "system", tool: "tool" };
@@ -17,7 +18,7 @@ export function windowBudget(options) {
 }
 
 function declaration({ name, description, schema }) {
-  return { name, description, schema: schema?.shape ?? schema };
+  return { name, description, parameters: schema && toJsonSchema(schema) };
 }
 
 function write({ type, content, tool_call_id, tool_calls }) {

@@ -78,13 +78,15 @@ export function recall(messages, question, options) {
 /** The messages of a loop: they are remembered across compactions, which can be undone. */
 export class Context {
   #native;
+  #settings;
 
   constructor({ format, ...options } = {}) {
-    this.#native = new NativeContext(JSON.stringify({ format, options }));
+    this.#settings = { format, options };
+    this.#native = this.#explained([], () => new NativeContext(JSON.stringify(this.#settings)));
   }
 
   push(...messages) {
-    this.#native.push(JSON.stringify(messages));
+    this.#explained(messages, () => this.#native.push(JSON.stringify(messages)));
   }
 
   get messages() {
@@ -101,5 +103,15 @@ export class Context {
 
   undo() {
     return this.#native.undo();
+  }
+
+  // An error of a context is a text; a call with the same input says kind and hint, too.
+  #explained(messages, act) {
+    try {
+      return act();
+    } catch (error) {
+      call("weigh", { ...this.#settings, messages });
+      throw error;
+    }
   }
 }

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import test from "node:test";
-import { Context, WindowBudgetError, audit, compact, convert, facts, recall, repair, validate, weigh } from "window-budget";
+import {
+  Context, WindowBudgetError, audit, compact, convert, facts, recall, repair, validate, weigh,
+} from "window-budget";
 import { call } from "../pkg/window_budget_wasm.js";
 
 const VECTORS = new URL("../../../fixtures/bindings/", import.meta.url);
@@ -49,6 +51,11 @@ test("a mistake is an error with kind, message and hint", () => {
   assert.throws(wrong, (error) => error instanceof WindowBudgetError && error.kind === "option" && error.hint !== "");
   assert.throws(() => weigh(messages, { format: "tape" }), { name: "WindowBudgetError", kind: "option" });
   assert.throws(() => weigh(messages, { windows: 1 }), { kind: "call", message: /unknown field `windows`/ });
-  assert.throws(() => new Context({ windows: 1 }), /unknown field `windows`/);
-  assert.throws(() => new Context({ format: "openai-chat" }).push("text"), Error);
+});
+
+test("a mistake of a context is such an error, too", () => {
+  assert.throws(() => new Context({ windows: 1 }), { kind: "call", message: /unknown field `windows`/ });
+  assert.throws(() => new Context({ format: "tape" }).push(messages[0]), { kind: "option", message: /"tape"/ });
+  assert.throws(() => new Context({ format: "openai-chat" }).push("text"), { kind: "input" });
+  assert.throws(() => new Context({ window: 0 }).gate(), { kind: "option" });
 });

@@ -15,9 +15,10 @@ const pages = Array.from({ length: 30 }, (_, n) => n);
 function chat(rule) {
   const messages = [{ role: "user", content: rule }];
   for (const page of pages) {
-    const called = { id: `call_${page}`, type: "function", function: { name: "read_page", arguments: `{"page":${page}}` } };
+    const id = `call_${page}`;
+    const called = { id, type: "function", function: { name: "read_page", arguments: `{"page":${page}}` } };
     messages.push({ role: "assistant", content: null, tool_calls: [called] });
-    messages.push({ role: "tool", tool_call_id: called.id, content: readPage({ page }) });
+    messages.push({ role: "tool", tool_call_id: id, content: readPage({ page }) });
   }
   return messages;
 }
@@ -50,7 +51,8 @@ test("what is sent in addition counts", () => {
 test("messages of the AI SDK with bytes and several results in one message", () => {
   const call = (toolCallId) => ({ type: "tool-call", toolCallId, toolName: "read_page", input: { page: 1 } });
   const result = (toolCallId, page) => {
-    return { type: "tool-result", toolCallId, toolName: "read_page", output: { type: "text", value: readPage({ page }) } };
+    const output = { type: "text", value: readPage({ page }) };
+    return { type: "tool-result", toolCallId, toolName: "read_page", output };
   };
   const pair = (n) => [
     { role: "assistant", content: [call(`a${n}`), call(`b${n}`)] },
@@ -73,7 +75,8 @@ test("a prompt of Mastra has parts, and its system prompt stays", () => {
   const file = { type: "file", data: PIXEL, mediaType: "image/png" };
   const user = { role: "user", content: [file, { type: "text", text: REQUEST }] };
   const system = { role: "system", content: "You audit." };
-  const { prompt } = processor({ window: WINDOW }).processLLMRequest({ prompt: [system, user, ...pages.flatMap(pair)] });
+  const { processLLMRequest } = processor({ window: WINDOW });
+  const { prompt } = processLLMRequest({ prompt: [system, user, ...pages.flatMap(pair)] });
   assert.equal(prompt[0], system);
   assert.ok(prompt.slice(1).every(({ content }) => Array.isArray(content)));
 });
@@ -82,7 +85,8 @@ test("messages of LangChain with parts", async () => {
   const args = { page: 1 };
   const answer = (n) => {
     const thought = { type: "thinking", thinking: "A page." };
-    return new AIMessage({ content: [thought], tool_calls: [{ type: "tool_call", id: `c${n}`, name: "read_page", args }] });
+    const called = { type: "tool_call", id: `c${n}`, name: "read_page", args };
+    return new AIMessage({ content: [thought], tool_calls: [called] });
   };
   const pair = (n) => [answer(n), new ToolMessage({ tool_call_id: `c${n}`, content: readPage({ page: n }) })];
   const image = { type: "image", mimeType: "image/png", data: "iVBORw0KGgo=" };

@@ -11,7 +11,8 @@ for (const [api, format] of [["Responses", "openai-responses"], ["Chat Completio
     const provider = await startProvider();
     const useResponses = api === "Responses";
     const modelProvider = new OpenAIProvider({ baseURL: provider.url, apiKey: "none", useResponses });
-    const runner = new Runner({ modelProvider, tracingDisabled: true, callModelInputFilter: windowBudget({ window: WINDOW }) });
+    const callModelInputFilter = windowBudget({ window: WINDOW });
+    const runner = new Runner({ modelProvider, tracingDisabled: true, callModelInputFilter });
     const { finalOutput } = await runner.run(agent(), REQUEST, { maxTurns: 100 });
     provider.close();
     assert.equal(finalOutput, "The sum is 42.");

@@ -10,7 +10,8 @@ const PACKAGE = fileURLToPath(new URL("..", import.meta.url));
 const WEIGH = `import { weigh } from "window-budget";
 import { windowBudget } from "window-budget/ai-sdk";
 const messages = [{ role: "user", content: "List the files." }];
-console.log(weigh(messages, { format: "openai-chat" }).messages, (await windowBudget({})({ messages })).messages.length);`;
+const fitted = windowBudget({})({ messages }).messages;
+console.log(weigh(messages, { format: "openai-chat" }).messages, fitted.length);`;
 
 test("the package works where it is installed, without frameworks", (t) => {
   const folder = mkdtempSync(join(tmpdir(), "wb-package-"));

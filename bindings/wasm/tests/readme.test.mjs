@@ -23,7 +23,8 @@ const PRELUDES = {
     const inputSchema = z.object({ page: z.number() });
     const [prompt, tools] = ["Sum.", { read_page: tool({ inputSchema, execute: ({ page }) => page }) }];`,
   langchain: `const [model, tools] = ["openai:scripted", []]; process.env.OPENAI_API_KEY = "none";`,
-  "@openai/agents": `import { Agent, OpenAIProvider, setDefaultModelProvider, setTracingDisabled, tool } from "@openai/agents";
+  "@openai/agents": `import { Agent, OpenAIProvider, tool } from "@openai/agents";
+    import { setDefaultModelProvider, setTracingDisabled } from "@openai/agents";
     import { z } from "zod";
     setTracingDisabled(true);
     setDefaultModelProvider(new OpenAIProvider({ baseURL: process.env.PROVIDER, apiKey: "none" }));

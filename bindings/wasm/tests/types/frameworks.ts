@@ -14,7 +14,7 @@ declare const model: LanguageModel;
 await generateText({ model, prompt: "List the files.", prepareStep: prepareStep(options) });
 createAgent({ model: "openai:gpt-5", tools: [], middleware: [middleware(options)] });
 await run(new Agent({ name: "lister" }), "List the files.", { callModelInputFilter: filter(options) });
-const id = "lister";
-new MastraAgent({ id, name: id, instructions: "List.", model: "openai/gpt-5", inputProcessors: [inputProcessor(options)] });
+const lister = { id: "lister", name: "lister", instructions: "List.", model: "openai/gpt-5" };
+new MastraAgent({ ...lister, inputProcessors: [inputProcessor(options)] });
 // @ts-expect-error An option that does not exist.
 prepareStep({ windows: 8000 });
