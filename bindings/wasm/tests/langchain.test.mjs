@@ -20,6 +20,6 @@ test("an agent of LangChain stays within the window", async () => {
   const { messages } = await agent(provider.url).invoke(input, { recursionLimit: 200 });
   provider.close();
   assert.equal(messages.at(-1).text, "The sum is 42.");
-  assert.equal(messages.length, 122);
+  assert.equal(messages.length, 134);
   assertFits(provider.requests, "openai-chat");
 });

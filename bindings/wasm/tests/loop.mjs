@@ -7,7 +7,7 @@ export const WINDOW = 32_000;
 export const REQUEST = "Sum the ledger, page by page. Never round an amount.";
 export const DESCRIPTION = "Reads a page of the ledger.";
 
-/** The tool `read_page`: some 1,500 tokens. */
+/** The tool `read_page`: about 970 tokens. */
 export function readPage({ page }) {
   const line = (n) => `${page}.${n}: ${n % 7} boxes of item ${(page * n) % 97} cost ${page * n * 13} cents`;
   return Array.from({ length: 80 }, (_, n) => line(n)).join("\n");

@@ -1,8 +1,8 @@
-// A provider on loopback that answers with a tool call, a number of times, and then with a text.
+// A provider on loopback that answers with tool calls, a number of times, and then with a text.
 import { createServer } from "node:http";
 import { once } from "node:events";
 
-const CALLS = 60;
+const ROUNDS = 60;
 const ANSWER = "The sum is 42.";
 
 /** Starts a provider of Chat Completions and Responses; it keeps every request. */
@@ -19,9 +19,9 @@ export async function startProvider() {
 }
 
 function complete(body, n, response) {
-  const call = { id: `call_${n}`, type: "function", function: { name: "read_page", arguments: pageArguments(n) } };
-  const message = n > CALLS ? { content: ANSWER } : { content: null, tool_calls: [call] };
-  const reason = n > CALLS ? "stop" : "tool_calls";
+  const tool_calls = calls(n).map(({ id, ...called }) => ({ id, type: "function", function: called }));
+  const message = n > ROUNDS ? { content: ANSWER } : { content: null, tool_calls };
+  const reason = n > ROUNDS ? "stop" : "tool_calls";
   const head = { id: `chatcmpl-${n}`, created: 0, model: body.model };
   if (body.stream) return sendChunks(message, reason, head, response);
   const choice = { index: 0, message: { role: "assistant", ...message }, finish_reason: reason };
@@ -42,12 +42,12 @@ function sendChunks(message, reason, head, response) {
 function respond(body, n, response) {
   const text = { type: "output_text", text: ANSWER, annotations: [] };
   const said = { type: "message", id: `msg_${n}`, role: "assistant", status: "completed", content: [text] };
-  const call = { type: "function_call", id: `fc_${n}`, call_id: `call_${n}`, status: "completed" };
-  const called = { ...call, name: "read_page", arguments: pageArguments(n) };
+  const item = { type: "function_call", status: "completed" };
+  const called = calls(n).map(({ id, ...call }) => ({ ...item, id: `fc_${id}`, call_id: id, ...call }));
   const answer = { id: `resp_${n}`, object: "response", created_at: 0, status: "completed", model: body.model };
   const tokens = { input_tokens: 1, output_tokens: 1, total_tokens: 2 };
   const thought = { type: "reasoning", id: `rs_${n}`, summary: [{ type: "summary_text", text: "One more page." }] };
-  const output = n > CALLS ? [said] : [thought, called];
+  const output = n > ROUNDS ? [said] : [thought, ...called];
   send({ ...answer, output, usage: tokens, parallel_tool_calls: false, tools: [] }, response);
 }
 
@@ -60,6 +60,8 @@ function usage() {
   return { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
 }
 
-function pageArguments(page) {
-  return JSON.stringify({ page });
+// Every fifth round has two calls.
+function calls(round) {
+  const pages = round % 5 === 0 ? [round, round + 0.5] : [round];
+  return pages.map((page) => ({ id: `call_${page}`, name: "read_page", arguments: JSON.stringify({ page }) }));
 }
