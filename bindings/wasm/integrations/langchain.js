@@ -21,9 +21,9 @@ function declaration({ name, description, schema }) {
   return { name, description, parameters: schema && toJsonSchema(schema) };
 }
 
-function write({ type, content, tool_call_id, tool_calls }) {
+function write({ type, content, name, tool_call_id, tool_calls }) {
   const record = { role: ROLES[type] ?? "user", content: writeContent(content) };
-  if (type === "tool") return { ...record, tool_call_id };
+  if (type === "tool") return { ...record, tool_call_id, name };
   return tool_calls?.length ? { ...record, tool_calls: tool_calls.map(writeCall) } : record;
 }
 
@@ -43,9 +43,9 @@ function writeCall({ id, name, args }) {
   return { id, type: "function", function: { name, arguments: JSON.stringify(args) } };
 }
 
-function read({ role, content, tool_calls = [], tool_call_id }) {
+function read({ role, content, name, tool_calls = [], tool_call_id }) {
   if (role === "system") return new SystemMessage({ content });
-  if (role === "tool") return new ToolMessage({ content, tool_call_id });
+  if (role === "tool") return new ToolMessage({ content, name, tool_call_id });
   if (role !== "assistant") return new HumanMessage({ content });
   return new AIMessage({ content: content ?? "", tool_calls: tool_calls.map(readCall) });
 }

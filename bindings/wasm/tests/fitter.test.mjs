@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { AIMessage, HumanMessage, ToolMessage } from "@langchain/core/messages";
+import { AIMessage, BaseMessage, HumanMessage, ToolMessage } from "@langchain/core/messages";
 import { windowBudget as prepareStep } from "window-budget/ai-sdk";
 import { windowBudget as middleware } from "window-budget/langchain";
 import { windowBudget as processor } from "window-budget/mastra";
@@ -88,13 +88,15 @@ test("messages of LangChain with parts", async () => {
     const called = { type: "tool_call", id: `c${n}`, name: "read_page", args };
     return new AIMessage({ content: [thought], tool_calls: [called] });
   };
-  const pair = (n) => [answer(n), new ToolMessage({ tool_call_id: `c${n}`, content: readPage({ page: n }) })];
+  const result = (n) => ({ tool_call_id: `c${n}`, name: "read_page", content: readPage({ page: n }) });
+  const pair = (n) => [answer(n), new ToolMessage(result(n))];
   const image = { type: "image", mimeType: "image/png", data: "iVBORw0KGgo=" };
   const messages = [new HumanMessage({ content: [image, { type: "text", text: REQUEST }] }), ...pages.flatMap(pair)];
   const { wrapModelCall } = middleware({ window: WINDOW });
   const sent = await wrapModelCall({ messages, tools: [] }, (request) => request.messages);
-  assert.ok(sent.every((message) => typeof message.getType === "function" || message.type));
+  assert.ok(sent.every(BaseMessage.isInstance));
   assert.ok(JSON.stringify(sent).length < JSON.stringify(messages).length / 2);
+  assert.ok(sent.every(({ type, name }) => type !== "tool" || name === "read_page"));
   assert.equal(sent.at(-1), messages.at(-1));
 });
 
