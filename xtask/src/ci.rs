@@ -204,6 +204,7 @@ mod tests {
         assert_eq!(
             deep[10..],
             [
+                "bindings",
                 "integrations",
                 "peers",
                 "attack",

@@ -15,7 +15,7 @@ const PLATFORMS: [(&str, &str, [&str; 2]); 2] = [
     ("x86_64-unknown-linux-musl", "x86_64-unknown-linux-gnu", ["linux-x64", "linux-x64-musl"]),
     ("aarch64-unknown-linux-musl", "aarch64-unknown-linux-gnu", ["linux-arm64", "linux-arm64-musl"]),
 ];
-/// What an archive has next to the program.
+/// The documents of an archive.
 const DOCUMENTS: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"];
 const SHELLS: [&str; 3] = ["bash", "fish", "zsh"];
 /// The tools that build for older systems and other processors; all are Python packages.
@@ -28,7 +28,7 @@ struct Release<'a> {
     repository: String,
     /// The files that are published.
     out: PathBuf,
-    /// Where they are assembled.
+    /// The folder in which they are assembled.
     work: PathBuf,
     /// The folder of the tools.
     tools: PathBuf,

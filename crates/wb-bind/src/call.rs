@@ -158,9 +158,9 @@ pub enum ErrorKind {
 pub struct CallError {
     /// The kind.
     pub kind: ErrorKind,
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
-    /// What to do.
+    /// The next step for the caller.
     pub hint: String,
 }
 

@@ -29,7 +29,7 @@ pub struct Context {
     options: Options,
     messages: Vec<Box<RawValue>>,
     facts: Arc<Facts>,
-    /// What each compaction replaced: the messages before, and how many were left after.
+    /// The messages before each compaction, and how many were left after it.
     undo: Vec<(Vec<Box<RawValue>>, usize)>,
 }
 
@@ -79,7 +79,8 @@ impl Context {
         Ok(weigh(&self.call(Operation::Weigh, &text))?.over_budget)
     }
 
-    /// Returns the weight of the messages, as a call of `weigh` does, and the number of compactions.
+    /// Returns the weight of the messages, as a call of `weigh` does, and the number of
+    /// compactions.
     pub fn gate(&self) -> String {
         let weighed = joined(&self.messages).and_then(|text| weigh(&self.call(Operation::Weigh, &text)));
         crate::json(weighed.map(|weighed| Gate { weighed, compactions: self.undo.len() }))

@@ -7,7 +7,6 @@ use serde::Deserialize;
 use wb_budget::Catalog;
 use wb_dialect::{Dialect, EncodedRequest, Violation};
 use wb_formats::{Agent, SentAs, SystemAndTools, View, format_of, newest};
-use wb_message::number::grouped;
 use wb_message::{Block, Message};
 use wb_record::{CommitError, Document, FormatError, MemoryParts, NotExpressible, Parts, Stamp};
 
@@ -90,7 +89,7 @@ pub enum ConversionError {
 }
 
 /// The bytes, the losses, and what the provider would refuse.
-type Converted = (Vec<u8>, Vec<String>, Vec<Violation>);
+type Written = (Vec<u8>, Vec<String>, Vec<Violation>);
 
 impl Target {
     fn agent(self) -> Option<Agent> {
@@ -133,11 +132,6 @@ pub fn convert_document(
     Ok(Conversion { from: view.format, n_messages, bytes, lost, violations })
 }
 
-/// Returns `1 message`, `2 messages`.
-pub(crate) fn count(n: usize, one: &str, several: &str) -> String {
-    format!("{} {}", grouped(n as u64), if n == 1 { one } else { several })
-}
-
 /// Inserts the system text of a request before its messages.
 fn take_in(view: &mut View, system: Option<Message>) {
     if let Some(system) = system {
@@ -153,7 +147,7 @@ fn lines(view: &View) -> io::Result<Vec<u8>> {
 }
 
 /// Writes the messages as a new session of an agent.
-fn session(view: &View, agent: Agent, place: NewPlace<'_>) -> Result<Converted, ConversionError> {
+fn session(view: &View, agent: Agent, place: NewPlace<'_>) -> Result<Written, ConversionError> {
     let messages = agent.dialect().map_or(Cow::Borrowed(&*view.messages), |it| without_foreign(view, it));
     let set = agent.create(&messages, place.folder, place.stamp)?;
     let mut parts = MemoryParts::default();
@@ -170,7 +164,7 @@ fn session(view: &View, agent: Agent, place: NewPlace<'_>) -> Result<Converted, 
 }
 
 /// Encodes the messages as a request body, with the session's model if the provider offers it.
-fn request(view: &View, dialect: Dialect) -> Result<Converted, ConversionError> {
+fn request(view: &View, dialect: Dialect) -> Result<Written, ConversionError> {
     let messages = without_foreign(view, dialect);
     let mut encoded = EncodedRequest::from_messages(&messages, dialect);
     let model = view.model.as_ref().filter(|model| maker_of_model(model) == Some(maker(dialect.name())));

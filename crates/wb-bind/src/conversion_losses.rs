@@ -6,10 +6,9 @@ use serde_json::Value;
 use wb_dialect::{Dialect, EncodedRequest, call_name};
 use wb_formats::{Format, View};
 use wb_message::markers::{is_pinned, server_tool};
+use wb_message::number::grouped;
 use wb_message::{Block, Content, Message, Pairing};
 use wb_record::{MemoryParts, Parts};
-
-use crate::conversion::count;
 
 /// The prefixes of notes that replace non-text content.
 const NOTES: [&str; 3] = ["[document: ", "[file: ", "[image: "];
@@ -187,6 +186,11 @@ fn texts_in<'a>(value: &'a Value, out: &mut HashSet<&'a str>) {
         Value::Object(members) => members.values().for_each(|value| texts_in(value, out)),
         _ => {}
     }
+}
+
+/// Returns `1 message`, `2 messages`.
+fn count(n: usize, one: &str, several: &str) -> String {
+    format!("{} {}", grouped(n as u64), if n == 1 { one } else { several })
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub(crate) enum Shape {
     Session,
 }
 
-/// What a call returns of changed messages, in the shape in which they came.
+/// Changed messages, in the shape in which they came.
 #[derive(Debug, Default, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Output {

@@ -32,7 +32,7 @@ pub(crate) struct Compacted {
 pub(crate) struct Report {
     format: &'static str,
     pub(crate) changed: bool,
-    /// Why nothing changed, or more did than was asked for.
+    /// The reason why nothing changed, or the result is not as was asked for.
     reason: Option<String>,
     messages_before: usize,
     messages_after: usize,

@@ -14,14 +14,14 @@ fn step(n: usize) -> String {
 
 fn context() -> Context {
     let settings = json!({ "format": "openai-chat", "options": { "window": 12_000 } });
-    let mut context = Context::new(&settings.to_string()).unwrap();
+    let mut context = Context::new(&settings.to_string()).expect("settings");
     let first = json!([{ "role": "user", "content": "Sum the ledger. Never write to 7.txt." }]);
-    context.push(&first.to_string()).unwrap();
+    context.push(&first.to_string()).expect("messages");
     context
 }
 
 fn messages(context: &Context) -> Vec<Value> {
-    serde_json::from_str(&context.messages().unwrap()).unwrap()
+    serde_json::from_str(&context.messages().expect("JSON")).expect("a list")
 }
 
 #[test]

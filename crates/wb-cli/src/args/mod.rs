@@ -232,10 +232,10 @@ pub(crate) enum Command {
     /// a summary that contradicts the session, unreadable lines. Writes nothing. Exits with 3 if
     /// anything is found.
     Doctor(Doctor),
-    /// Carry out one call as JSON, as the packages for Python and JavaScript do
+    /// Carry out one call in JSON
     ///
-    /// Reads the call from standard input and writes the answer to standard output.
-    /// docs/reference/api.schema.json describes both.
+    /// The packages for Python and JavaScript answer the same calls. Reads the call from standard
+    /// input and writes the answer to standard output. docs/reference/api.schema.json describes both.
     Api,
     /// Print one line for the status line of Claude Code
     ///

@@ -1,4 +1,4 @@
-//! What the commands say about what the provider of a session would refuse.
+//! The messages of commands on sessions that a provider would refuse.
 
 use std::path::Path;
 
