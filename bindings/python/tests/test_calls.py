@@ -71,8 +71,10 @@ def test_input_comes_back_in_its_shape() -> None:
     assert isinstance(window_budget.compact(messages, **options).messages, list)
     body = window_budget.compact({"model": "m", "messages": messages}, **options).messages
     assert isinstance(body, dict) and body["model"] == "m"
-    session = (VECTORS.parent / "sessions" / "hello.jsonl").read_text()
-    assert window_budget.weigh(session)["messages"] > 0
+    session = window_budget.convert(messages, "native", format="openai-chat").output
+    assert isinstance(session, str)
+    compacted = window_budget.compact(session, window=WINDOW).messages
+    assert isinstance(compacted, str) and len(compacted) < len(session)
 
 
 def test_nothing_to_do_is_none() -> None:
