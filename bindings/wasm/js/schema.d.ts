@@ -166,7 +166,7 @@ export interface Report {
   format: string;
   changed: boolean;
   /**
-   * Why nothing changed, or more did than was asked for.
+   * The reason why nothing changed, or the result is not as was asked for.
    */
   reason?: string | null;
   messages_before: number;

@@ -30,7 +30,7 @@ pub(crate) struct Output {
     #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<Map<String, Value>>>"))]
     messages: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(with = "Map<String, Value>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Map<String, Value>>"))]
     body: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
@@ -108,7 +108,12 @@ fn from_list(list: &str, named: Option<&'static dyn Format>) -> Result<Input, Ca
     if !list.starts_with('[') {
         return Err(CallError::call("messages is not a list", "send [] for a conversation without any"));
     }
-    if list[1..].trim_start().starts_with(']') {
+    let items: Vec<&RawValue> = serde_json::from_str(list).map_err(unreadable)?;
+    if let Some(nth) = items.iter().position(|item| !item.get().starts_with('{')) {
+        let what = format!("message {nth} is not an object");
+        return Err(CallError::new(ErrorKind::Input, what, "send each message as the format has it"));
+    }
+    if items.is_empty() {
         // No format can be detected, and each has the empty list.
         return open(list.into(), Some(named.unwrap_or(&wb_formats::Native)), Shape::BareList);
     }

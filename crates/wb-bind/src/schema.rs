@@ -20,6 +20,7 @@ pub fn schema() -> Value {
         ("weigh", generator.subschema_for::<Weighed>()),
         ("compact", generator.subschema_for::<Compacted>()),
         ("facts", generator.subschema_for::<FactList>()),
+        ("audit", generator.subschema_for::<Vec<Map<String, Value>>>()),
         ("validate", generator.subschema_for::<Validated>()),
         ("repair", generator.subschema_for::<Repaired>()),
         ("convert", generator.subschema_for::<Converted>()),
