@@ -65,6 +65,8 @@ fn run(shell: &Shell, mut command: Option<Command>, is_all: bool) -> Result<Exit
         Some(Command::Redo(args)) => commands::undo_redo::redo(shell, &args),
         Some(Command::Log(args)) => commands::log::log(shell, &args),
         Some(Command::Show(args)) => commands::log::show(shell, &args),
+        Some(Command::Pin(args)) => commands::pin::pin(shell, &args),
+        Some(Command::Unpin(args)) => commands::pin::unpin(shell, &args),
         Some(Command::Recall(args)) => return commands::recall::recall(shell, &args),
         #[cfg(feature = "view")]
         Some(Command::View(args)) => commands::view::view(shell, &args),

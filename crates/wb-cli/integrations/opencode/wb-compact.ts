@@ -11,7 +11,7 @@ const BUDGET_MS = 8000;
 const GRACE_MS = 1000;
 
 type Answer =
-  | { version: 1; action: "replace"; digest: string }
+  | { version: 1; action: "replace"; digest: string; notice?: string }
   | { version: 1; action: "pass"; reason: string };
 
 /** Calls `wb hook`; after any failure opencode compacts by itself. */
@@ -123,7 +123,10 @@ export const WbCompact: Plugin = async ({ client, directory }) => {
       underway.delete(sessionID);
       const message = await client.session.message({ path: { id: sessionID, messageID } });
       const answer = await pending;
-      if (message.data && isSummary(message.data.info) && answer.action === "replace") output.text = answer.digest;
+      if (!message.data || !isSummary(message.data.info) || answer.action !== "replace") return;
+      output.text = answer.digest;
+      // Without a screen there is nobody to read it.
+      if (answer.notice) client.tui.showToast({ body: { message: answer.notice, variant: "info" } }).catch(() => {});
     },
   };
 };

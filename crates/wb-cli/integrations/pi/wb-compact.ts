@@ -10,7 +10,7 @@ const BUDGET_MS = 8000;
 const GRACE_MS = 1000;
 
 type Answer =
-  | { version: 1; action: "replace"; digest: string }
+  | { version: 1; action: "replace"; digest: string; notice?: string }
   | { version: 1; action: "pass"; reason: string };
 
 /** Calls `wb hook`; after any failure pi compacts by itself. */
@@ -87,6 +87,7 @@ export default function (pi: ExtensionAPI) {
       trigger: customInstructions === undefined ? "auto" : "manual", keep_from: firstKeptEntryId };
     const answer = await ask(question, signal);
     if (answer.action !== "replace") return undefined;
+    if (answer.notice && ctx.hasUI) ctx.ui.notify(answer.notice, "info");
     const modified = new Set([...fileOps.written, ...fileOps.edited]);
     const details = { readFiles: [...fileOps.read].filter((path) => !modified.has(path)).sort(), modifiedFiles: [...modified].sort() };
     return { compaction: { summary: answer.digest, firstKeptEntryId, tokensBefore, details } };

@@ -9,7 +9,10 @@ use crate::terminal::wrap::wrapped;
 
 /// The groups, each with its commands in the order of use.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Every day", &["weigh", "compact", "plan", "view", "undo", "redo", "log", "show", "recall"]),
+    (
+        "Every day",
+        &["weigh", "compact", "plan", "view", "undo", "redo", "log", "show", "pin", "unpin", "recall"],
+    ),
     ("Trouble", &["doctor", "validate", "repair", "convert", "audit"]),
     ("Study", &["compare", "replay", "models", "formats", "session"]),
     (

@@ -13,6 +13,7 @@ pub(crate) mod config;
 pub(crate) mod session;
 pub(crate) mod replay;
 pub(crate) mod recall;
+pub(crate) mod pin;
 #[cfg(feature = "view")]
 pub(crate) mod view;
 
@@ -28,6 +29,7 @@ use crate::args::install::{Install, Uninstall};
 #[cfg(feature = "mcp")]
 use crate::args::mcp::McpArgs;
 use crate::args::model::ModelArgs;
+use crate::args::pin::{PinArgs, UnpinArgs};
 use crate::args::recall::RecallArgs;
 use crate::args::replay::Replay;
 use crate::args::session::SessionCommand;
@@ -166,6 +168,15 @@ pub(crate) enum Command {
     ///
     /// Examples: wb show; wb show session.jsonl 3
     Show(Show),
+    /// Keep messages or a text in every later digest, or list them
+    ///
+    /// The texts are verbatim in each compaction by `wb`, also in agents with its plug-in, up to
+    /// 2,000 tokens in all. They are in SESSION.wb-pins, next to the session.
+    ///
+    /// Examples: wb pin 12; wb pin session.jsonl 3 12; wb pin --text "Never push."
+    Pin(PinArgs),
+    /// Remove texts that were pinned
+    Unpin(UnpinArgs),
     /// Look up what was said in a session, across all compactions
     ///
     /// Prints exact excerpts with message number, author, outcome, and what happened to the file or

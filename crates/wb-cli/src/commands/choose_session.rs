@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::args::pin::session_and_numbers;
 use crate::args::{Command, NEWEST};
 use crate::session::find::find_session::choose;
 use crate::terminal::escape::escaped;
@@ -36,6 +37,15 @@ pub(crate) fn choose_sessions(shell: &Shell, command: &mut Command) -> Result<()
             take_operation(&mut args.file, &mut args.operation);
             replace(shell, &mut args.file, true)
         }
+        Command::Pin(args) => {
+            (args.file, args.numbers) = numbered(&args.words)?;
+            let is_changed = args.text.is_some() || !args.numbers.is_empty();
+            replace(shell, &mut args.file, is_changed)
+        }
+        Command::Unpin(args) => {
+            (args.file, args.numbers) = numbered(&args.words)?;
+            replace(shell, &mut args.file, true)
+        }
         Command::Log(args) => args.file.as_mut().map_or(Ok(()), |file| replace(shell, file, false)),
         Command::Compare(args) => replace(shell, &mut args.file, false),
         Command::Audit(args) => replace(shell, &mut args.file, false),
@@ -47,6 +57,13 @@ pub(crate) fn choose_sessions(shell: &Shell, command: &mut Command) -> Result<()
         Command::Doctor(args) => args.file.as_mut().map_or(Ok(()), |file| replace(shell, file, false)),
         _ => Ok(()),
     }
+}
+
+fn numbered(words: &[String]) -> Result<(PathBuf, Vec<u64>), UserError> {
+    session_and_numbers(words).map_err(|word| {
+        let hint = "name the session first, then numbers; put a title in quotes";
+        UserError::new(format!("`{word}` is no number"), hint)
+    })
 }
 
 /// Takes `wb undo 3` as the third operation on the newest session.

@@ -17,6 +17,7 @@ use wb_record::{Abilities, Ability};
 use crate::args::Policy;
 use crate::hosts::HOSTS;
 use crate::platform::environment::Environment;
+use crate::session::pins::SessionPin;
 use crate::session::project_file::{PROJECT_FILE, ProjectFile};
 use crate::terminal::shell::Shell;
 use crate::terminal::user_error::UserError;
@@ -68,19 +69,23 @@ pub(crate) struct Config {
     pub(crate) ignored: Option<Ignored>,
 }
 
-/// A sentence for every digest.
+/// A text for every digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Pin {
-    words: String,
-    /// The project's file; none for a sentence of the user.
-    project: Option<PathBuf>,
+pub(crate) enum Pin {
+    /// A sentence of the settings; of a project's, with its file.
+    Settings { words: String, project: Option<PathBuf> },
+    /// A text that was pinned in the session.
+    Session(SessionPin),
 }
 
 impl Pin {
-    /// Returns the sentence on one line that names its source.
+    /// Returns the text, after its source.
     pub(crate) fn line(&self) -> String {
-        let words = one_line(&self.words, PIN_CHARS);
-        match &self.project {
+        let (words, project) = match self {
+            Self::Session(pin) => return pin.quoted(),
+            Self::Settings { words, project } => (one_line(words, PIN_CHARS), project),
+        };
+        match project {
             None => format!("The user's settings say: {words}"),
             Some(file) => format!(
                 "The project's file {} says: {words}",
@@ -210,7 +215,10 @@ fn pins(files: &[(PathBuf, File)], rows: &mut Vec<SettingRow>) -> Vec<Pin> {
         let project = path.ends_with(PROJECT_FILE).then(|| path.clone());
         let most = if project.is_some() { PROJECT_PINS } else { usize::MAX };
         pins.extend(
-            words.iter().take(most).map(|words| Pin { words: words.clone(), project: project.clone() }),
+            words
+                .iter()
+                .take(most)
+                .map(|words| Pin::Settings { words: words.clone(), project: project.clone() }),
         );
     }
     if pins.is_empty() && !files.iter().any(|(_, file)| file.pin.is_some()) {

@@ -71,6 +71,8 @@ pub(crate) struct Compacted<'a> {
     restored_paths: &'a [String],
     digest_tokens: u64,
     redacted: usize,
+    /// The number of texts that the digest has verbatim.
+    pins: usize,
     window: u64,
     window_from: &'static str,
     limit: u64,
@@ -119,6 +121,7 @@ impl<'a> Compacted<'a> {
             restored_paths: &report.restored,
             digest_tokens: outcome.digest_tokens,
             redacted: report.redacted,
+            pins: session.pins.len(),
             window: session.window,
             window_from: session.window_from.word(),
             limit: session.limit,

@@ -6,6 +6,7 @@ pub(crate) mod output_file;
 pub(crate) mod copy;
 pub(crate) mod provider_request;
 pub(crate) mod project_file;
+pub(crate) mod pins;
 pub(crate) mod config;
 pub(crate) mod agent_trigger;
 pub(crate) mod connect;
@@ -41,6 +42,7 @@ use crate::session::agent_trigger::{AgentSettings, AgentTrigger};
 use crate::session::config::{catalog, images};
 use crate::session::find::database::{OneSession, split};
 use crate::session::input::other_formats;
+use crate::session::pins::{Pins, SessionPin};
 use crate::terminal::file_error::{not_opened_to_write, not_read};
 use crate::terminal::shell::Shell;
 use crate::terminal::user_error::UserError;
@@ -68,6 +70,8 @@ pub(crate) struct Session {
     redacts: bool,
     /// The tool with which the model looks up what is folded.
     recall_tool: Option<String>,
+    /// The texts that the digest contains verbatim.
+    pub(crate) pins: Vec<SessionPin>,
     /// The token limit.
     pub(crate) limit: u64,
     /// The size at which the agent compacts by itself, if its rule is known.
@@ -104,12 +108,13 @@ impl Session {
         };
         let (document, conversation, mut opened) = shell.timed("reading", read)?;
         drop(progress);
+        let pins = if is_stream(path) { Vec::new() } else { Pins::read(path)?.of_session() };
         let catalog = catalog(shell)?;
         let agents = AgentSettings::read(&shell.environment);
         opened.context_window = agents.window(&opened).or(opened.context_window);
         let opened = (document, conversation, opened);
         let session = shell.timed("weighing", || Self::new(file, opened, policy, strategy, &catalog));
-        Ok(session.with_agent_trigger(&agents, &catalog))
+        Ok(Self { pins, ..session }.with_agent_trigger(&agents, &catalog))
     }
 
     /// Applies the rule and settings of the session's agent, unless another window is tried out.
@@ -167,6 +172,7 @@ impl Session {
             target: None,
             redacts: true,
             recall_tool: None,
+            pins: Vec::new(),
             limit,
             agent_trigger: None,
         }

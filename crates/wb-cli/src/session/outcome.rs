@@ -3,14 +3,17 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use wb_conductor::{CompactionReport, Compactor, CondenseOpts, DigestSource, Pipeline, Plan};
+use wb_budget::{TokenCounter as _, TokenHeuristic};
+use wb_conductor::{CompactionReport, Compactor, CondenseOpts, DigestSource, Pipeline, Plan, Unchanged};
 use wb_facts::Facts;
+use wb_message::markers::digest_in_text;
 use wb_message::outline;
-use wb_message::{Message, Origin, Patch, Undo};
+use wb_message::{Block, Content, Message, Origin, Patch, Undo};
 
 use crate::args::values::TargetSize;
 use crate::session::Session;
 use crate::session::model::{Model, Spent};
+use crate::session::pins::{self, with_words};
 
 /// The fate of a line of the outline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,10 +98,25 @@ impl Outcome {
     ) -> Self {
         let facts = Arc::new(facts);
         let mut report = compact(session, &mut messages, settings, &facts, model);
-        let undo = report.undo.take();
+        let mut undo = report.undo.take();
         let n_before = report.messages_before;
+        let pinned = pins::quoted(&session.pins);
+        let pinned_tokens = if pinned.is_empty() { 0 } else { TokenHeuristic::DEFAULT.text(&pinned) };
+        let is_heavier =
+            report.digest.is_some() && report.tokens_after + pinned_tokens >= report.tokens_before;
+        if let Some(undo) = undo.take_if(|_| pinned_tokens > 0 && is_heavier) {
+            undo.revert(&mut messages);
+            report = CompactionReport::default();
+            report.unchanged = Some(Unchanged::NotLighter);
+            (report.messages_before, report.messages_after) = (n_before, n_before);
+        }
         let unchanged = || (0..n_before).map(Origin::Kept).collect();
-        let origins = undo.as_ref().map_or_else(unchanged, |undo| undo.origins(n_before));
+        let origins: Vec<Origin> = undo.as_ref().map_or_else(unchanged, |undo| undo.origins(n_before));
+        if report.digest.is_some() {
+            insert_pins(&mut messages, &origins, &pinned);
+            report.tokens_after += pinned_tokens;
+            report.digest_tokens += pinned_tokens;
+        }
         let patch = undo.as_ref().map(|undo| Patch::from_undo(undo, &messages)).unwrap_or_default();
         let new = origins.iter().zip(&messages).filter(|(origin, _)| **origin == Origin::New);
         let digest = new.map(|(_, message)| message).find_map(wb_message::markers::digest_body);
@@ -178,6 +196,28 @@ impl Outcome {
             (None, digest) => digest,
         }
     }
+}
+
+/// Inserts pinned texts into the digest.
+fn insert_pins(messages: &mut [Message], origins: &[Origin], words: &str) {
+    let mut new = origins.iter().zip(messages).filter(|(origin, _)| **origin == Origin::New);
+    let digest = new.find_map(|(_, message)| digest_text(message));
+    if let Some(text) = digest.filter(|_| !words.is_empty()) {
+        *text = with_words(text, words);
+    }
+}
+
+/// Returns the text of a digest in the user's role, with its header.
+fn digest_text(message: &mut Message) -> Option<&mut String> {
+    let Message::User { content, .. } = message else { return None };
+    let text = match content {
+        Content::Text(text) => text,
+        Content::Blocks(blocks) => blocks.iter_mut().find_map(|block| match block {
+            Block::Text { text, .. } => Some(text),
+            _ => None,
+        })?,
+    };
+    digest_in_text(text).is_some().then_some(text)
 }
 
 /// Reports that a size was asked for that cannot be reached.

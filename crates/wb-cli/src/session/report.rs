@@ -13,6 +13,7 @@ use super::meter;
 use super::outline;
 use crate::session::Session;
 use crate::session::outcome::{Outcome, missed};
+use crate::session::pins::SessionPin;
 use crate::terminal::escape::{escaped, file_word};
 use crate::terminal::number::{count, grouped, grouped_in, messages};
 use crate::terminal::style::{DIM, HEAD, WARN};
@@ -75,6 +76,15 @@ fn happened(page: &mut Page<'_>, session: &Session, outcome: &Outcome, is_full: 
     steps(page, outcome)?;
     for (step, why) in session.left_out().iter().filter(|_| is_full && report.is_changed()) {
         page.prose("  ", 4, &format!("{DIM}skipped {step}: {why}{DIM:#}"))?;
+    }
+    if !session.pins.is_empty() && outcome.report.digest.is_some() {
+        let tokens: u64 = session.pins.iter().map(SessionPin::tokens).sum();
+        let n = count(session.pins.len(), "text", "texts");
+        page.prose(
+            "  pins         ",
+            15,
+            &format!("{n} verbatim in the digest, {} tokens", grouped(tokens)),
+        )?;
     }
     if let Some(bodies) = bodies(outcome) {
         writeln!(page, "  {DIM}kept messages: {bodies}{DIM:#}")?;

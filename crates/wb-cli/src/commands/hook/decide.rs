@@ -20,6 +20,7 @@ use crate::args::Policy;
 use crate::session::Session;
 use crate::session::config::{AN_ANSWER_HOLDS, Config, Pin};
 use crate::session::outcome::Outcome;
+use crate::session::pins::with_words;
 use crate::session::validity::Validity;
 use wb_bind::Measure;
 
@@ -223,12 +224,4 @@ fn words(asked: Option<&str>, pin: &[Pin]) -> String {
     let asked = asked.map(|words| format!("The user asked of this compaction: {words}\n"));
     let pinned = pin.iter().map(|pin| pin.line() + "\n");
     asked.into_iter().chain(pinned).collect()
-}
-
-/// Inserts text below the header of a digest.
-fn with_words(digest: &str, words: &str) -> String {
-    match digest.split_once('\n') {
-        Some((header, rest)) if !words.is_empty() => format!("{header}\n\n{words}{rest}"),
-        _ => digest.to_owned(),
-    }
 }

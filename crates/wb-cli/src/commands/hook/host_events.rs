@@ -15,6 +15,7 @@ use wb_summarize::LocalDigest;
 use crate::commands::audit::newest_summary;
 use crate::commands::compaction_log::Entry;
 use crate::session::config::Pin;
+use crate::terminal::number::count;
 
 /// The most characters of text to add to a summary.
 const MOST_CHARS: usize = 6_000;
@@ -24,7 +25,7 @@ const MOST_CHARS: usize = 6_000;
 pub(crate) struct HostEvent {
     hook_event_name: String,
     session_id: Option<String>,
-    transcript_path: Option<PathBuf>,
+    pub(crate) transcript_path: Option<PathBuf>,
     pub(crate) cwd: Option<PathBuf>,
     /// The reason for the session start.
     source: Option<String>,
@@ -47,6 +48,8 @@ pub(crate) struct EventAnswer {
 #[serde(rename_all = "camelCase")]
 struct Output {
     hook_specific_output: SessionStart,
+    /// The line that the host shows to the person.
+    system_message: String,
 }
 
 #[derive(Serialize)]
@@ -120,7 +123,15 @@ impl HostEvent {
             return Some(EventAnswer { text, entry });
         }
         let hook_specific_output = SessionStart { hook_event_name: "SessionStart", additional_context: text };
-        Some(EventAnswer { text: serde_json::to_string(&Output { hook_specific_output }).ok()?, entry })
+        let added = match found.len() {
+            0 => "wb added what it collected from the session to the summary".to_owned(),
+            n => format!(
+                "wb added to the summary: {}",
+                count(n, "point that it left out", "points that it left out")
+            ),
+        };
+        let output = Output { hook_specific_output, system_message: added };
+        Some(EventAnswer { text: serde_json::to_string(&output).ok()?, entry })
     }
 
     /// Audits a summary, for the log.

@@ -6,6 +6,7 @@ mod host_events;
 mod undo_note;
 
 use std::io::{self, Read, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -20,7 +21,8 @@ use crate::args::Hook;
 use crate::commands::compaction_log::{self, Entry};
 use crate::platform::clock::unix_ms;
 use crate::platform::environment::Environment;
-use crate::session::config::Config;
+use crate::session::config::{Config, Pin};
+use crate::session::pins::Pins;
 use crate::terminal::shell::Shell;
 use crate::terminal::user_error::UserError;
 
@@ -115,7 +117,10 @@ fn work(
 /// Answers a host's own event.
 fn answer_event(event: &HostEvent, environment: &Environment, start: Instant) -> io::Result<()> {
     let said = match Config::read(environment, event.cwd.as_deref().or(environment.working.as_deref())) {
-        Ok(config) if config.is_on(event.host()) => event.answer(&config.pin),
+        Ok(config) if config.is_on(event.host()) => {
+            let pins = pins_of(event.transcript_path.as_deref(), None);
+            event.answer(&config.pin.into_iter().chain(pins).collect::<Vec<_>>())
+        }
         _ => EventAnswer::default(),
     };
     say(said.text.as_bytes())?;
@@ -131,8 +136,12 @@ fn answer(
     budget: Duration,
 ) -> io::Result<()> {
     let folder = request.cwd.as_deref().or(environment.working.as_deref());
+    let file = undo_note::session_file(request, environment);
     let Decided { answer, by_agent } = match Config::read(environment, folder) {
-        Ok(config) => decide(request, &config),
+        Ok(mut config) => {
+            config.pin.extend(pins_of(file.as_deref(), request.session_id.clone()));
+            decide(request, &config)
+        }
         Err(_) => Answer::pass("the settings cannot be read; `wb config` says why").into(),
     };
     // The watching thread may not have been scheduled yet.
@@ -141,8 +150,8 @@ fn answer(
     }
     let report = answer.report.map(|report| Report { ms: ms_since(start), ..report });
     let answer = Answer { report, ..answer };
+    let answer = Answer { notice: answer.notice(request.session_id.as_deref()), ..answer };
     say(&answer.line())?;
-    let file = undo_note::session_file(request, environment);
     let noted = by_agent.zip(file.as_deref());
     let noted = noted.and_then(|(by_agent, file)| undo_note::note(request, file, &answer, by_agent));
     let entry = answer.entry(request);
@@ -151,6 +160,12 @@ fn answer(
     let session = entry.session.clone().or_else(|| id.map(|id| id.to_string_lossy().into_owned()));
     log(Entry { undoable: noted.is_some(), session, file, ..entry }, environment, start);
     Ok(())
+}
+
+/// Returns what is pinned in a session; a list that cannot be read must not hold up the agent.
+fn pins_of(file: Option<&Path>, conversation: Option<String>) -> impl Iterator<Item = Pin> {
+    let pins = file.and_then(|file| Pins::read_of(file, conversation).ok());
+    pins.map(|pins| pins.of_session()).unwrap_or_default().into_iter().map(Pin::Session)
 }
 
 /// Adds an entry to the log; a failed write must not hold up the agent.

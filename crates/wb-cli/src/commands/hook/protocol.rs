@@ -11,6 +11,7 @@ use wb_facts::Finding;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::commands::compaction_log::Entry;
+use crate::terminal::number::grouped;
 
 /// The version of both documents; it changes if a key goes or means something else.
 pub(crate) const VERSION: u32 = 1;
@@ -126,6 +127,9 @@ pub(crate) struct Answer {
     /// The measurements, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) report: Option<Report>,
+    /// A line for the person, if `wb` compacted: from, to, how long, and how to undo it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) notice: Option<String>,
     /// The claims of the digest that the messages do not support; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(default, with = "Vec<serde_json::Value>"))]
@@ -199,6 +203,17 @@ impl Answer {
         line
     }
 
+    /// Returns a line for the person who works with the agent.
+    pub(crate) fn notice(&self, session: Option<&str>) -> Option<String> {
+        let (Action::Replace { .. }, Some(report)) = (&self.action, &self.report) else { return None };
+        let Report { tokens_before, tokens_after, ms, .. } = *report;
+        let id =
+            session.filter(|id| id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)));
+        let undo = id.map_or_else(|| "wb undo".to_owned(), |id| format!("wb undo {id}"));
+        let (before, after) = (grouped(tokens_before), grouped(tokens_after));
+        Some(format!("wb compacted {before} to {after} tokens in {ms} ms; to undo: {undo}"))
+    }
+
     /// Returns its entry for the log, without message content.
     pub(crate) fn entry(&self, request: &Request<'_>) -> Entry {
         let report = self.report.unwrap_or_default();
@@ -229,7 +244,7 @@ impl Answer {
     }
 
     pub(crate) fn new(action: Action) -> Self {
-        Self { version: VERSION, action, report: None, audit: Vec::new() }
+        Self { version: VERSION, action, report: None, notice: None, audit: Vec::new() }
     }
 }
 

@@ -1,6 +1,7 @@
 //! `wb session` on sessions of pi, `wb recall` and `wb view`.
 
 mod find;
+mod pin;
 mod tree;
 mod writes;
 mod files;

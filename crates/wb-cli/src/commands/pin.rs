@@ -1,0 +1,153 @@
+//! `wb pin` and `wb unpin`: texts that every later digest of a session contains verbatim.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::Result;
+use serde::Serialize;
+use wb_formats::newest;
+use wb_message::text::one_line;
+use wb_message::{Block, Message, outline};
+use wb_record::Access;
+
+use crate::args::pin::{PinArgs, UnpinArgs};
+use crate::session::document;
+use crate::session::pins::{MOST_PIN_TOKENS, Pins, SessionPin};
+use crate::terminal::escape::{escaped, file_word};
+use crate::terminal::file_error::not_read;
+use crate::terminal::number::grouped;
+use crate::terminal::shell::Shell;
+use crate::terminal::style::DIM;
+use crate::terminal::user_error::UserError;
+use crate::terminal::wrap::Page;
+
+/// The answer of `wb pin --json` and `wb unpin --json`.
+#[derive(Debug, Serialize)]
+struct PinsJson {
+    file: String,
+    /// The pins that were added.
+    added: Vec<u64>,
+    /// The pins that were removed.
+    removed: Vec<u64>,
+    pins: Vec<SessionPin>,
+    tokens: u64,
+    most_tokens: u64,
+}
+
+/// Pins messages or a text, or lists the pins.
+pub(crate) fn pin(shell: &Shell, args: &PinArgs) -> Result<()> {
+    if args.file == Path::new("-") {
+        return Err(no_file().into());
+    }
+    let mut pins = Pins::read(&args.file)?;
+    let mut added = Vec::new();
+    for (from, text) in texts(args)? {
+        added.push(pins.add(from, text)?.pin);
+    }
+    if !added.is_empty() {
+        pins.write()?;
+    }
+    report(shell, &args.file, &pins, (added, Vec::new()))
+}
+
+/// Removes pins.
+pub(crate) fn unpin(shell: &Shell, args: &UnpinArgs) -> Result<()> {
+    let mut pins = Pins::read(&args.file)?;
+    let all = || pins.of_session().iter().map(|pin| pin.pin).collect();
+    let numbers = if args.all { all() } else { args.numbers.clone() };
+    for number in &numbers {
+        if pins.remove(*number).is_none() {
+            let hint = format!("`wb pin {}` lists the pins", file_word(&args.file));
+            let what = format!("there is no pin {number}");
+            return Err(UserError::of_file(args.file.display().to_string(), what, hint).into());
+        }
+    }
+    pins.write()?;
+    report(shell, &args.file, &pins, (Vec::new(), numbers))
+}
+
+fn no_file() -> UserError {
+    UserError::new("standard input cannot have pins", "name the session's file")
+}
+
+/// Returns the texts to pin, each with its origin.
+fn texts(args: &PinArgs) -> Result<Vec<(Option<String>, String)>, UserError> {
+    let mut texts = Vec::new();
+    if let Some(text) = &args.text {
+        if text.trim().is_empty() {
+            return Err(UserError::new("the text to pin is empty", "write it after --text"));
+        }
+        texts.push((None, text.trim().to_owned()));
+    }
+    if args.numbers.is_empty() {
+        // A session of which a text is pinned must be one.
+        document(&args.file, Access::Read)?;
+        return Ok(texts);
+    }
+    let document = document(&args.file, Access::Read)?;
+    let failed = |error| not_read(&args.file, &error);
+    let conversation = newest(document.as_ref()).map_err(failed)?;
+    let view = document.view(&conversation).map_err(failed)?;
+    for number in &args.numbers {
+        let at = usize::try_from(*number).unwrap_or(usize::MAX);
+        let of_file = |what: String| {
+            let hint = format!("`wb compact {} --outline` numbers the messages", file_word(&args.file));
+            UserError::of_file(args.file.display().to_string(), what, hint)
+        };
+        let message = view.messages.get(at);
+        let message = message.ok_or_else(|| of_file(format!("there is no message {number}")))?;
+        let text = text_of(message);
+        if text.trim().is_empty() {
+            return Err(of_file(format!("message {number} has no text")));
+        }
+        texts.push((Some(format!("message {number}, {}", outline::role(message))), text));
+    }
+    Ok(texts)
+}
+
+/// Returns the text of a message without calls and pictures.
+fn text_of(message: &Message) -> String {
+    let content = match message {
+        Message::BashExecution { command, output, .. } => return format!("$ {command}\n{output}"),
+        Message::BranchSummary { summary, .. } | Message::CompactionSummary { summary, .. } => {
+            return summary.clone();
+        }
+        Message::Assistant { content, .. } | Message::ToolResult { content, .. } => {
+            return content.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n");
+        }
+        Message::User { content, .. } | Message::Custom { content, .. } => content,
+    };
+    content.texts().collect::<Vec<_>>().join("\n")
+}
+
+fn report(shell: &Shell, file: &Path, pins: &Pins, (added, removed): (Vec<u64>, Vec<u64>)) -> Result<()> {
+    let pins = pins.of_session();
+    let tokens = pins.iter().map(SessionPin::tokens).sum();
+    let name = file.display().to_string();
+    let answer = PinsJson { file: name, added, removed, pins, tokens, most_tokens: MOST_PIN_TOKENS };
+    if shell.is_json { shell.print_json(&answer) } else { shell.print(|page| render(page, &answer)) }
+}
+
+fn render(page: &mut Page<'_>, answer: &PinsJson) -> io::Result<()> {
+    for number in &answer.removed {
+        writeln!(page, "pin {number} removed")?;
+    }
+    for pin in &answer.pins {
+        let mark = if answer.added.contains(&pin.pin) { "+" } else { " " };
+        let from = pin.from.as_deref().map(|from| format!("{from}: ")).unwrap_or_default();
+        let text = one_line(&format!("{from}{}", pin.text), 400);
+        let lead = format!("{mark}{:>3}  {DIM}{:>6}{DIM:#}  ", pin.pin, grouped(pin.tokens()));
+        page.cut(&lead, &escaped(&text), "")?;
+    }
+    let file = escaped(&file_word(Path::new(&answer.file))).into_owned();
+    if answer.pins.is_empty() {
+        return page.prose("", 2, &format!("nothing is pinned; to pin message 12: wb pin {file} 12"));
+    }
+    let (tokens, most) = (grouped(answer.tokens), grouped(answer.most_tokens));
+    page.prose(
+        "",
+        2,
+        &format!("{tokens} of {most} tokens; every later digest contains these texts verbatim"),
+    )?;
+    writeln!(page, "{DIM}to remove one:{DIM:#} wb unpin {file} {}", answer.pins[0].pin)
+}
