@@ -1,5 +1,7 @@
 //! The pins of a session: texts of the user's choice that every later digest contains verbatim.
 
+mod insert;
+
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
@@ -13,6 +15,8 @@ use crate::session::find::database::{file_of, split};
 use crate::terminal::file_error::{not_file_written, not_opened};
 use crate::terminal::number::grouped;
 use crate::terminal::user_error::UserError;
+
+pub(crate) use self::insert::with_words;
 
 /// The tokens that all pins of a session may have. Chosen: an eighth of a small window.
 pub(crate) const MOST_PIN_TOKENS: u64 = 2_000;
@@ -156,19 +160,6 @@ impl Pins {
         write_new(&self.path, None, true, |out: &mut dyn Write| out.write_all(&text).map_err(failed))
             .map_err(not_written)
     }
-}
-
-/// Inserts texts below the header of a digest, and removes the copies that an earlier digest
-/// carried.
-pub(crate) fn with_words(digest: &str, words: &str) -> String {
-    let Some((header, rest)) = digest.split_once('\n').filter(|_| !words.is_empty()) else {
-        return digest.to_owned();
-    };
-    let bare = |line: &str| line.trim_start().trim_start_matches("- ").trim_end().to_owned();
-    let known: Vec<String> = words.lines().map(bare).filter(|line| !line.is_empty()).collect();
-    let is_copy = |line: &&str| known.contains(&bare(line));
-    let rest: Vec<&str> = rest.split('\n').filter(|line| !is_copy(line)).collect();
-    format!("{header}\n\n{words}{}", rest.join("\n"))
 }
 
 #[cfg(test)]
