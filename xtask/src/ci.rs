@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::times::{Times, slowest};
-use crate::{api, bindings, catalog, deep, dist, e2e, layers, package, program, tidy};
+use crate::{api, bindings, catalog, deep, dist, e2e, layers, package, pages, program, tidy};
 
 /// The action of a step.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ pub(crate) enum Runs {
 }
 
 /// The steps with their names.
-pub(crate) const STEPS: [(&str, Action, Runs); 22] = [
+pub(crate) const STEPS: [(&str, Action, Runs); 23] = [
     ("fmt", Action::Cargo("fmt --all --check"), Runs::All),
     ("layers", Action::Own(layers::run), Runs::All),
     ("catalog", Action::Own(catalog::run), Runs::All),
@@ -50,6 +50,7 @@ pub(crate) const STEPS: [(&str, Action, Runs); 22] = [
     ("bindings", Action::Own(|root| bindings::run(root, &[])), Runs::Short),
     ("bindings", Action::Own(|root| bindings::run(root, &["--deep"])), Runs::Deep),
     ("integrations", Action::Own(integrations), Runs::Deep),
+    ("pages", Action::Own(pages::run), Runs::Deep),
     ("peers", Action::EndToEnd("peers --or-skip"), Runs::Deep),
     ("attack", Action::EndToEnd("attack --runs 1000"), Runs::Deep),
     ("programs on one crate", Action::Own(programs_on_one_crate), Runs::Deep),
@@ -206,6 +207,7 @@ mod tests {
             [
                 "bindings",
                 "integrations",
+                "pages",
                 "peers",
                 "attack",
                 "programs on one crate",

@@ -19,6 +19,7 @@ mod release;
 mod package;
 mod api;
 mod dist;
+mod pages;
 mod times;
 mod deep;
 mod ci;
@@ -62,6 +63,8 @@ usage: cargo xtask <command>
           check the plug-ins of crates/wb-cli/integrations against the types of their agents; needs npm
   layers  check that dependencies between crates point down, and external ones are on the list
   package package each crate in the order of dependencies, and build it from its package
+  pages   open the pages of wb view and wb replay in Chromium: no message, no request, no serious finding of axe;
+          needs npm and Chromium
   peers [--record] [--wb PROGRAM]
           run suites that other projects wrote for compactions against wb, and check what has to be kept; needs Python
           with venv
@@ -92,6 +95,7 @@ fn main() -> ExitCode {
         ["package"] => package::run(&root),
         ["api", ref words @ ..] => api::run(&root, words),
         ["dist"] => dist::run(&root),
+        ["pages"] => pages::run(&root),
         ["attack" | "e2e" | "sdk" | "integrations" | "peers", ..] => {
             e2e::run(&root, &words.iter().map(String::as_str).collect::<Vec<_>>())
         }
