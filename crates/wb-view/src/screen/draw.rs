@@ -95,6 +95,6 @@ impl Screen {
             Effect::Redo => "Redo what was undone last".to_owned(),
             Effect::Search(_) | Effect::Quit => String::new(),
         };
-        format!(" {what}? y writes into the session, any other key cancels")
+        format!(" {what}? y writes, other keys cancel")
     }
 }
