@@ -204,7 +204,9 @@ fn turns_are_numbered_as_in_a_digest() {
         Message::user("Now the checkout."),
     ];
     let mut facts = wb_facts::Facts::default();
-    session.iter().for_each(|message| facts.observe(message, &ToolVocabulary::UNIVERSAL));
+    for message in &session {
+        facts.observe(message, &ToolVocabulary::UNIVERSAL);
+    }
     let recall = Recall::new(&session, ToolVocabulary::UNIVERSAL);
     let starts = |n: usize| recall.answer(&Question::new(Subject::Turn(n))).excerpts[0].message;
     let expected: Vec<_> =
