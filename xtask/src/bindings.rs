@@ -88,7 +88,7 @@ pub(crate) fn wasm_package(root: &Path, out: &Path) -> Result<(), String> {
 pub(crate) fn glue(module: &str, out: &str) -> Result<(), String> {
     let mut bindgen = wasm_bindgen_cli_support::Bindgen::new();
     let bindgen = bindgen.input_path(module).web(true).map_err(|error| error.to_string())?;
-    bindgen.generate(out).map_err(|error| error.to_string())
+    bindgen.omit_default_module_path(false).generate(out).map_err(|error| error.to_string())
 }
 
 /// Copies the packages and what their tests read below the target directory; returns the folder of
