@@ -1,14 +1,12 @@
 //! Properties of arbitrary bytes, one fuzz target each: [`read`], [`compact`], [`validate`] and
-//! [`repair`]; and of inputs that bytes compose: [`compose`] and [`damage`]. A panic is a finding.
+//! [`repair`]; of calls in JSON: [`call`]; and of inputs that bytes compose: [`compose`] and
+//! [`damage`]. A panic is a finding.
 //!
 //! `cargo xtask fuzz [TARGET]` runs them, starting from the repository's fixtures. Inputs are
 //! mutated by libFuzzer and, half of the time, as JSON ([`mutate`]).
 
 mod mutate;
 mod prepare;
-#[expect(dead_code, reason = "the command uses more of it")]
-#[path = "../../crates/wb-cli/src/args/strategy.rs"]
-mod strategy;
 
 use std::collections::BTreeSet;
 
@@ -42,6 +40,29 @@ pub fn read(bytes: &[u8]) {
         assert_eq!(document.render(&name, &view, &same, &STAMP), Ok(ChangeSet::default()));
     }
     assert_eq!(document.parts().whole("").expect("memory"), bytes);
+}
+
+/// Carries out bytes as a call, and as the messages of one, which then are also searched. Every call
+/// has one answer in JSON.
+pub fn call(bytes: &[u8]) {
+    const OPERATIONS: [&str; 4] = ["compact", "facts", "recall", "convert"];
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let answer = |call: &str| {
+        let answer = wb_bind::call(call);
+        let read: Value = serde_json::from_str(&answer).expect("an answer is JSON");
+        assert_eq!(wb_bind::is_error(&answer), read.get("error").is_some());
+        assert_eq!(wb_bind::call(call), answer, "the same call has the same answer");
+    };
+    answer(text);
+    let Ok(input) = serde_json::from_slice::<Value>(bytes) else { return };
+    let operation = OPERATIONS[bytes.len() % OPERATIONS.len()];
+    let words: String = text.chars().filter(|c| c.is_alphanumeric() || *c == ' ').take(40).collect();
+    let key = if input.is_array() { "messages" } else { "body" };
+    let call = serde_json::json!({
+        "operation": operation, key: input, "to": "gemini", "question": { "query": format!("{words} a") },
+        "options": { "window": 4_000, "force": true },
+    });
+    answer(&call.to_string());
 }
 
 /// Compacts a session for a window that is too small. A valid session stays valid, the written file

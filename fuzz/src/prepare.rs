@@ -6,7 +6,7 @@ use wb_formats::{Document, View};
 use wb_message::{Message, Patch};
 use wb_passes::ImagePolicy;
 
-use crate::strategy::Strategy;
+use wb_bind::Strategy;
 
 /// A tiny and a small window, in tokens.
 const WINDOWS: [u64; 2] = [600, 4_000];

@@ -11,10 +11,10 @@ use std::process::{Command, Stdio};
 
 use crate::program::{commit_of_head, date_of_head, write};
 
-const TARGETS: [&str; 6] = ["read", "compact", "validate", "repair", "compose", "damage"];
+const TARGETS: [&str; 7] = ["read", "compact", "validate", "repair", "call", "compose", "damage"];
 
 /// The folders of the composed files that a run starts with.
-const SEEDS: [&str; 2] = ["fixtures/sessions", "crates/wb-formats/tests/fixtures"];
+const SEEDS: [&str; 3] = ["fixtures/sessions", "fixtures/bindings", "crates/wb-formats/tests/fixtures"];
 
 /// The file with a test for each finding.
 const REGRESSIONS: &str = "crates/wb-formats/tests/it/damage/fuzzed.rs";
@@ -30,7 +30,7 @@ const RUN: &str = "run nightly cargo fuzz run --sanitizer none";
 
 const LIMITS: &str = "-timeout=10 -max_len=65536 -rss_limit_mb=2048 -print_final_stats=1";
 
-const USAGE: &str = "usage: cargo xtask fuzz [read|compact|validate|repair|compose|damage] [--minutes N]\nhint: it needs a nightly \
+const USAGE: &str = "usage: cargo xtask fuzz [read|compact|validate|repair|call|compose|damage] [--minutes N]\nhint: it needs a nightly \
                      toolchain and cargo-fuzz: cargo install cargo-fuzz";
 
 /// Runs one target or all, one after the other, up to the first finding.
@@ -149,6 +149,7 @@ time it changes values of the JSON instead of bytes. A panic is a finding, and s
 - `validate`: any JSON as a request in the four dialects, and any session as its next request;
 - `repair`: any JSON as a request, any session: no new refusal, the result reads as planned, no text of user or
   model is lost, a second repair changes nothing, and undo restores the bytes;
+- `call`: any text as a call in JSON, and any JSON as the messages of one: it has one answer, the same each time;
 - `compose`: requests composed of blocks of each type in the providers' libraries: what only one provider has
   identifies its requests, and a repair leaves nothing that the provider refuses;
 - `damage`: logs of agents, damaged as crashes, other programs and hosts damage them: all of the above, and what a

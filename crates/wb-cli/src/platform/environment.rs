@@ -79,8 +79,7 @@ impl Environment {
             program: env::current_exe().and_then(|path| path.canonicalize()).ok(),
             claude_percent: env::var("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE")
                 .ok()
-                .and_then(|text| text.trim().parse().ok())
-                .filter(|percent| (1..=100).contains(percent)),
+                .and_then(|text| percent(text.trim())),
             claude_sessions: env::var("CLAUDE_CODE_LAUNCHED_BY_SESSION_IDS").ok(),
             codex_home: folder("CODEX_HOME"),
             columns: columns_set.or_else(terminal).unwrap_or(PIPE_COLUMNS),
@@ -91,5 +90,26 @@ impl Environment {
     pub(crate) fn tilde(&self, path: &Path) -> String {
         let below = self.home.as_deref().and_then(|home| path.strip_prefix(home).ok());
         below.map_or_else(|| path.display().to_string(), |below| format!("~/{}", below.display()))
+    }
+}
+
+/// Reads a part of a whole: a fraction such as 0.8, or a percentage.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is from 1 to 100")]
+fn percent(text: &str) -> Option<u64> {
+    let number: f64 = text.parse().ok()?;
+    let percent = if number < 1.0 { number * 100.0 } else { number };
+    (1.0..=100.0).contains(&percent).then(|| percent.round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::percent;
+
+    #[test]
+    fn a_part_is_a_fraction_or_a_percentage() {
+        assert_eq!((percent("0.8"), percent("85"), percent("1")), (Some(80), Some(85), Some(1)));
+        for wrong in ["", "x", "0", "-1", "101", "NaN"] {
+            assert_eq!(percent(wrong), None, "{wrong}");
+        }
     }
 }

@@ -12,17 +12,19 @@ use crate::hosts::switches::settings_of;
 use crate::platform::environment::Environment;
 use crate::terminal::number::grouped;
 
-/// The answer that Claude Code keeps free, and the tokens below it at which it compacts.
+/// The answer that Claude Code keeps free, and the tokens below it at which it compacts: its
+/// `/context` shows their sum as a buffer of 33,000 (anthropics/claude-code issues 12004 and 23409).
 const CLAUDE_ANSWER: u64 = 20_000;
 const CLAUDE_BUFFER: u64 = 13_000;
-/// The parts of a window, in percent, that Codex reports as the window and at which it compacts.
+/// The parts of a window, in percent, that Codex reports as the window and at which it compacts
+/// (openai/codex issue 40095).
 const CODEX_REPORTS: u64 = 95;
 const CODEX_COMPACTS: u64 = 90;
 /// The longest answer that opencode asks for.
 const OPENCODE_ANSWER: u64 = 32_000;
 /// The part of an input limit that opencode keeps free.
 const OPENCODE_BUFFER: u64 = 20_000;
-/// The tokens that pi keeps free.
+/// The tokens that pi keeps free: the default of its `compaction.reserveTokens`.
 const PI_RESERVE: u64 = 16_384;
 
 /// The settings of the agents that decide about compactions, as far as they are set.
