@@ -42,8 +42,8 @@ pub fn read(bytes: &[u8]) {
     assert_eq!(document.parts().whole("").expect("memory"), bytes);
 }
 
-/// Carries out bytes as a call, and as the messages of one, which then are also searched. Every call
-/// has one answer in JSON.
+/// Carries out bytes as a call, and as the messages of one, which then are also searched. Every
+/// call has one answer in JSON.
 pub fn call(bytes: &[u8]) {
     const OPERATIONS: [&str; 4] = ["compact", "facts", "recall", "convert"];
     let Ok(text) = std::str::from_utf8(bytes) else { return };

@@ -68,7 +68,7 @@ usage: cargo xtask <command>
   peers [--record] [--wb PROGRAM]
           run suites that other projects wrote for compactions against wb, and check what has to be kept; needs Python
           with venv
-  release [--try]
+  release [--try] [x86_64 | aarch64]
           build what a release publishes into target/release-files: programs, wheels, npm packages, checksums, a bill of
           materials; --try installs each into a clean place and runs its first example. Publishes nothing
   schema  write the JSON Schemas and the table of formats into docs/reference

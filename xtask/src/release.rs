@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{bindings, program, target};
 
-const USAGE: &str = "usage: cargo xtask release [--try]";
+const USAGE: &str = "usage: cargo xtask release [--try] [x86_64 | aarch64]";
 /// The targets of the program, their target for wheels, and their packages on npm.
 const PLATFORMS: [(&str, &str, [&str; 2]); 2] = [
     ("x86_64-unknown-linux-musl", "x86_64-unknown-linux-gnu", ["linux-x64", "linux-x64-musl"]),
@@ -34,16 +34,20 @@ struct Release<'a> {
     tools: PathBuf,
 }
 
-/// Builds all files, and with `--try` installs each.
+/// Builds all files, or those for one processor, and with `--try` installs each.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
-    let is_tried = match words {
-        [] => false,
-        ["--try"] => true,
+    let (is_tried, only) = match words {
+        ["--try", only @ ..] => (true, only),
+        only => (false, only),
+    };
+    let processor = match only {
+        [] => "",
+        [processor @ ("x86_64" | "aarch64")] => processor,
         _ => return Err(USAGE.to_owned()),
     };
     let release = Release::new(root)?;
     release.agrees()?;
-    for (program, wheel, packages) in PLATFORMS {
+    for (program, wheel, packages) in PLATFORMS.into_iter().filter(|it| it.0.starts_with(processor)) {
         let built = release.program(program)?;
         release.archive(program, &built)?;
         release.wheel(wheel, &built)?;
@@ -110,12 +114,14 @@ impl<'a> Release<'a> {
         fs::create_dir_all(&completions).map_err(|error| error.to_string())?;
         copy(built, &folder.join("wb"))?;
         DOCUMENTS.iter().try_for_each(|file| copy(&self.root.join(file), &folder.join(file)))?;
-        let own = target()?.join(PLATFORMS[0].0).join("dist/wb");
+        let wb = |words: &[&str]| {
+            let run = ["run", "--quiet", "-p", "wb-cli", "--"];
+            program::output(&mut program::cargo(self.root, run.iter().chain(words)))
+        };
         for shell in SHELLS {
-            let text = program::output(Command::new(&own).args(["completions", shell]))?;
-            write(&completions.join(format!("wb.{shell}")), text)?;
+            write(&completions.join(format!("wb.{shell}")), wb(&["completions", shell])?)?;
         }
-        write(&folder.join("wb.1"), program::output(Command::new(&own).arg("man"))?)?;
+        write(&folder.join("wb.1"), wb(&["man"])?)?;
         let mut tar = Command::new("tar");
         tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mtime=@0", "-czf"]);
         program::run(tar.arg(self.out.join(format!("{name}.tar.gz"))).arg("-C").arg(&self.work).arg(&name))

@@ -13,7 +13,7 @@ use crate::platform::environment::Environment;
 use crate::terminal::number::grouped;
 
 /// The answer that Claude Code keeps free, and the tokens below it at which it compacts: its
-/// `/context` shows their sum as a buffer of 33,000 (anthropics/claude-code issues 12004 and 23409).
+/// `/context` shows their sum, 33,000, as a buffer (anthropics/claude-code issues 12004, 23409).
 const CLAUDE_ANSWER: u64 = 20_000;
 const CLAUDE_BUFFER: u64 = 13_000;
 /// The parts of a window, in percent, that Codex reports as the window and at which it compacts
