@@ -115,6 +115,11 @@ impl<M: Borrow<Message>> Recall<M> {
         &self.messages
     }
 
+    /// Returns the message of a number.
+    pub fn message_of_number(&self, number: usize) -> Option<&Message> {
+        self.messages.get(number).map(Borrow::borrow)
+    }
+
     /// Returns the number of messages.
     pub fn len(&self) -> usize {
         self.messages.len()

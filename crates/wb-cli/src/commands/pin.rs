@@ -5,16 +5,15 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
-use wb_formats::newest;
 use wb_message::text::one_line;
 use wb_message::{Block, Message, outline};
 use wb_record::Access;
 
 use crate::args::pin::{PinArgs, UnpinArgs};
+use crate::commands::recall::session_index::index;
 use crate::session::document;
 use crate::session::pins::{MOST_PIN_TOKENS, Pins, SessionPin};
 use crate::terminal::escape::{escaped, file_word};
-use crate::terminal::file_error::not_read;
 use crate::terminal::number::grouped;
 use crate::terminal::shell::Shell;
 use crate::terminal::style::DIM;
@@ -41,7 +40,7 @@ pub(crate) fn pin(shell: &Shell, args: &PinArgs) -> Result<()> {
     }
     let mut pins = Pins::read(&args.file)?;
     let mut added = Vec::new();
-    for (from, text) in texts(args)? {
+    for (from, text) in texts(shell, args)? {
         added.push(pins.add(from, text)?.pin);
     }
     if !added.is_empty() {
@@ -71,7 +70,7 @@ fn no_file() -> UserError {
 }
 
 /// Returns the texts to pin, each with its origin.
-fn texts(args: &PinArgs) -> Result<Vec<(Option<String>, String)>, UserError> {
+fn texts(shell: &Shell, args: &PinArgs) -> Result<Vec<(Option<String>, String)>, UserError> {
     let mut texts = Vec::new();
     if let Some(text) = &args.text {
         if text.trim().is_empty() {
@@ -84,17 +83,14 @@ fn texts(args: &PinArgs) -> Result<Vec<(Option<String>, String)>, UserError> {
         document(&args.file, Access::Read)?;
         return Ok(texts);
     }
-    let document = document(&args.file, Access::Read)?;
-    let failed = |error| not_read(&args.file, &error);
-    let conversation = newest(document.as_ref()).map_err(failed)?;
-    let view = document.view(&conversation).map_err(failed)?;
+    let all = index(shell, &args.file)?;
     for number in &args.numbers {
         let at = usize::try_from(*number).unwrap_or(usize::MAX);
         let of_file = |what: String| {
-            let hint = format!("`wb compact {} --outline` numbers the messages", file_word(&args.file));
+            let hint = format!("`wb view {}` numbers the messages", file_word(&args.file));
             UserError::of_file(args.file.display().to_string(), what, hint)
         };
-        let message = view.messages.get(at);
+        let message = all.message_of_number(at);
         let message = message.ok_or_else(|| of_file(format!("there is no message {number}")))?;
         let text = text_of(message);
         if text.trim().is_empty() {

@@ -240,7 +240,7 @@ pub(crate) fn written(page: &mut Page<'_>, file: &str, out: Option<&Path>) -> io
     let file = file_word(Path::new(file));
     writeln!(
         page,
-        "{DIM}read the digest:{DIM:#} wb show {0}\n{DIM}all operations:{DIM:#} wb log {0}",
+        "{DIM}see the change:{DIM:#} wb show {0}\n{DIM}all operations:{DIM:#} wb log {0}",
         escaped(&file)
     )
 }

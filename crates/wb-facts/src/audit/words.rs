@@ -5,7 +5,7 @@ use super::text::{SummaryLine, Topic, sentences, words};
 use super::{Finding, FindingKind};
 use crate::facts::ledger::utterances::words as stems;
 use crate::facts::{Constraint, Facts};
-use wb_digest::labels::request_text;
+use wb_digest::labels::{ARROW, COMMAND, request_text};
 use wb_digest::redact;
 
 /// Lines that one constraint may be spread over.
@@ -97,7 +97,9 @@ pub(super) fn approvals(lines: &[SummaryLine<'_>], facts: &Facts, out: &mut Vec<
     }
     let is_words = |line: &&SummaryLine<'_>| {
         let is_ahead = line.topic == Topic::Ahead || line.after_label().is_some();
-        !line.is_code && !is_ahead && line.topic != Topic::Shown
+        // What a command said is its own "ok".
+        let is_run = line.text.starts_with(COMMAND) && line.text.contains(ARROW);
+        !line.is_code && !is_ahead && !is_run && line.topic != Topic::Shown
     };
     for line in lines.iter().filter(is_words) {
         for sentence in sentences(line.text) {

@@ -271,3 +271,18 @@ fn facts_that_are_partial_find_contradictions_alone() {
     let kinds: Vec<FindingKind> = found.iter().map(|it| it.kind).collect();
     assert_eq!(kinds, [FindingKind::FailedSince, FindingKind::MissingConstraint]);
 }
+
+#[test]
+fn what_a_command_answers_is_no_approval() {
+    let mut session = Composed::default();
+    session.user("Run the tests and push.");
+    session.call("Bash", json!({ "command": "mise run test" }), "ok  example.org/cart/textutil (cached)");
+    let facts = Facts::from_messages(&session.messages, &ToolVocabulary::default());
+    let approvals = |summary: &str| {
+        let found = audit(summary, &facts);
+        found.iter().filter(|finding| finding.kind == FindingKind::UnknownApproval).count()
+    };
+    assert_eq!(approvals("  $ mise run test → ok: ok example.org/cart/textutil (cached)"), 0);
+    assert_eq!(approvals("  $ git merge release → ok: approved by the maintainer"), 0);
+    assert_eq!(approvals("- The maintainer approved the release."), 1);
+}
