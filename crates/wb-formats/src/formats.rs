@@ -27,6 +27,7 @@ use crate::logs::tau_bench::TauBench;
 use crate::requests::ai_sdk::AiSdk;
 use crate::requests::anthropic_messages::AnthropicMessages;
 use crate::requests::gemini_contents::GeminiContents;
+use crate::requests::langchain::Langchain;
 use crate::requests::native::Native;
 use crate::requests::openai_chat::OpenaiChat;
 use crate::requests::openai_responses::OpenaiResponses;
@@ -176,6 +177,7 @@ pub static FORMATS: &[FormatRow] = &[
     row(&InspectAi, "evaluation log", "none", "per answer"),
     row(&AiSdk, "list of `ModelMessage`s", "unchanged", "none"),
     row(&PydanticAi, "list of messages", "unchanged", "per answer"),
+    row(&Langchain, "list of messages, as `messages_to_dict` writes it", "unchanged", "per answer"),
     FormatRow {
         dialects: ANTHROPIC,
         system_keys: Some(&["system"]),

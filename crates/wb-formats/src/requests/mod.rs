@@ -6,4 +6,5 @@ pub(crate) mod gemini_contents;
 pub(crate) mod openai_responses;
 pub(crate) mod ai_sdk;
 pub(crate) mod pydantic_ai;
+pub(crate) mod langchain;
 pub(crate) mod native;

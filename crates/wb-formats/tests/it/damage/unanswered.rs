@@ -261,6 +261,16 @@ impl Case {
         )
     }
 
+    fn langchain(self) -> Vec<Value> {
+        let call = |id: &str| json!({ "name": NAME, "args": {}, "id": id, "type": "tool_call" });
+        let answer = json!({ "content": "I look.", "type": "ai", "tool_calls": self.each(call) });
+        self.session(
+            |said| json!({ "type": "human", "data": { "content": said, "type": "human" } }),
+            [json!({ "type": "ai", "data": answer })],
+            |id| json!({ "type": "tool", "data": { "content": "a.rs", "type": "tool", "tool_call_id": id, "status": "success" } }),
+        )
+    }
+
     fn native(self) -> Vec<Value> {
         let call = |id: &str| json!({ "kind": "tool_call", "id": id, "name": NAME, "input": {} });
         self.session(
@@ -381,6 +391,7 @@ pub(crate) fn composed(format: &str, case: Case) -> Option<Vec<u8>> {
         }
         "ai-sdk" => object(&case.ai_sdk().into()),
         "pydantic-ai" => object(&case.pydantic().into()),
+        "langchain" => object(&case.langchain().into()),
         "anthropic-messages" => {
             object(&json!({ "model": "m", "max_tokens": 9, "messages": case.anthropic() }))
         }

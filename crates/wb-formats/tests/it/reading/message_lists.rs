@@ -133,6 +133,11 @@ fn parts_of_a_request_of_pydantic_ai_are_messages() {
 }
 
 #[test]
+fn messages_of_langchain_have_each_call_once_and_failed_results() {
+    assert_snapshot!(outline_of("langchain/messages.json"));
+}
+
+#[test]
 fn the_providers_own_summary_hides_what_precedes_it() {
     assert_snapshot!(outline_of("anthropic-messages/compacted.json"));
 }

@@ -1,0 +1,217 @@
+//! Lists of messages of LangChain, as its `messages_to_dict` writes them.
+
+mod part;
+mod answer;
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use wb_message::{Block, Content, Message};
+use wb_record::json::{get, set};
+use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp};
+
+use crate::kit::json_text::text;
+use crate::kit::list_document::open;
+use crate::kit::loose::{Count, Text};
+use crate::kit::message_list::{Fate, Layout, Record, Shape};
+use crate::kit::request_probe::messages_of;
+use crate::kit::usage::usage_with_cache;
+use crate::shapes::content_value::{changed, content, in_users_place, raw_list, result};
+use answer::{CallList, answer, answer_value, rewrite_answer};
+use part::{block, part};
+
+/// Messages of LangChain: a list of records with a type and data, or an object that holds one under
+/// `messages`.
+///
+/// System texts are pinned. Calls whose arguments could not be parsed count as calls, since they
+/// are sent. Parts that repeat a call are not shown, and change with it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Langchain;
+
+impl Format for Langchain {
+    fn name(&self) -> &'static str {
+        "langchain"
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::ALL
+    }
+
+    fn detect(&self, probe: &Probe) -> Confidence {
+        let is_message = |message: &&ProbedValue| {
+            message.has("data") && message.role.is_empty() && speaker(&message.r#type).is_some()
+        };
+        match probe.values.as_slice() {
+            [first] if messages_of(first).iter().any(is_message) => Confidence::Sure,
+            _ => Confidence::No,
+        }
+    }
+
+    fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
+        open(&Self, parts)
+    }
+}
+
+impl Layout for Langchain {
+    fn shape(&self) -> &dyn Shape {
+        &LangchainShape
+    }
+}
+
+/// The side that speaks in a message.
+#[derive(Clone, Copy, Debug)]
+enum Speaker {
+    System,
+    User,
+    Model,
+    Tool,
+}
+
+/// Returns the speaker of a type of messages, also of a streamed one; `None` for another type.
+fn speaker(kind: &str) -> Option<Speaker> {
+    Some(match kind {
+        "system" | "SystemMessageChunk" => Speaker::System,
+        "human" | "HumanMessageChunk" => Speaker::User,
+        "ai" | "AIMessageChunk" => Speaker::Model,
+        "tool" | "ToolMessageChunk" => Speaker::Tool,
+        _ => return None,
+    })
+}
+
+#[derive(Clone, Copy, Debug)]
+struct LangchainShape;
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct LangchainRecord<'a> {
+    #[serde(borrow)]
+    r#type: Text<'a>,
+    data: LangchainData<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct LangchainData<'a> {
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    tool_calls: CallList<'a>,
+    invalid_tool_calls: CallList<'a>,
+    tool_call_id: Text<'a>,
+    name: Text<'a>,
+    status: Text<'a>,
+    usage_metadata: Option<&'a RawValue>,
+    response_metadata: Option<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct LangchainUsage {
+    input_tokens: Count,
+    output_tokens: Count,
+    input_token_details: Option<CacheDetails>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct CacheDetails {
+    cache_read: Count,
+    cache_creation: Count,
+}
+
+impl Shape for LangchainShape {
+    fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
+        let LangchainRecord { r#type, data } = serde_json::from_str(record)?;
+        into.messages.push(match r#type.as_str().and_then(speaker) {
+            Some(Speaker::System) => Message::custom("system", body(data.content)),
+            Some(Speaker::User) => Message::user(body(data.content)),
+            Some(Speaker::Model) => {
+                (into.usage, into.model) = (usage(data.usage_metadata), model(data.response_metadata));
+                Message::assistant_blocks(answer(data.content, data.tool_calls, data.invalid_tool_calls))
+            }
+            Some(Speaker::Tool) => Message::ToolResult {
+                content: blocks(data.content),
+                is_error: data.status.as_str() == Some("error"),
+                tool_call_id: data.tool_call_id.into_string(),
+                tool_name: data.name.into_string(),
+                is_refusal: false,
+            },
+            None => {
+                into.is_of_nobody = true;
+                return Ok(());
+            }
+        });
+        Ok(())
+    }
+
+    fn write(&self, message: &Message, _: &Stamp) -> Result<Vec<u8>, String> {
+        let value = match message {
+            Message::Assistant { content, .. } => typed("ai", answer_value(content)?),
+            Message::ToolResult { tool_call_id, tool_name, content, is_error, .. } => typed(
+                "tool",
+                json!({
+                    "content": result(content, part)?,
+                    "tool_call_id": tool_call_id,
+                    "name": tool_name,
+                    "status": if *is_error { "error" } else { "success" },
+                }),
+            ),
+            Message::Custom { custom_type, content: body } if custom_type == "system" => {
+                typed("system", json!({ "content": content(body, part)? }))
+            }
+            message => typed("human", json!({ "content": content(&in_users_place(message)?, part)? })),
+        };
+        Ok(value.to_string().into_bytes())
+    }
+
+    fn rewrite(&self, record: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> Result<Vec<u8>, String> {
+        let ([before], [Fate::Body(after)], Some(data)) = (messages, fates, get(record, "data")) else {
+            return Err("a part of a message".to_owned());
+        };
+        let data = match before {
+            Message::Assistant { content, .. } => rewrite_answer(data, content, after)?,
+            _ => set(data, "content", &changed(get(data, "content"), before.blocks(), after, part)?),
+        };
+        Ok(set(record, "data", &data))
+    }
+}
+
+/// Returns a record of a type, which its data repeat.
+fn typed(kind: &str, mut data: Value) -> Value {
+    data["type"] = kind.into();
+    json!({ "type": kind, "data": data })
+}
+
+/// Returns a body: a text, or parts.
+fn body(json: Option<&RawValue>) -> Content {
+    let plain = json.and_then(|json| text(json.get()));
+    plain.map_or_else(|| Content::Blocks(blocks(json)), Content::Text)
+}
+
+/// Returns the blocks of a body: of a text one, of an empty text none.
+fn blocks(json: Option<&RawValue>) -> Vec<Block> {
+    match json.and_then(|json| text(json.get())) {
+        Some(text) if text.is_empty() => Vec::new(),
+        Some(text) => vec![Block::Text { text }],
+        None => raw_list(json).into_iter().map(|json| block(json.get())).collect(),
+    }
+}
+
+/// Reads the usage of a request; cached tokens are part of its prompt.
+fn usage(json: Option<&RawValue>) -> Option<wb_budget::Usage> {
+    let counted: LangchainUsage = serde_json::from_str(json?.get()).ok()?;
+    let CacheDetails { cache_read, cache_creation } = counted.input_token_details.unwrap_or_default();
+    usage_with_cache(counted.input_tokens.0, counted.output_tokens.0, cache_read.0, cache_creation.0)
+}
+
+/// Returns the model that answered.
+fn model(json: Option<&RawValue>) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Metadata<'a> {
+        #[serde(borrow, default, alias = "model")]
+        model_name: Text<'a>,
+    }
+    let metadata: Metadata<'_> = serde_json::from_str(json?.get()).ok()?;
+    metadata.model_name.0.map(Cow::into_owned)
+}
