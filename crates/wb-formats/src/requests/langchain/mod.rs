@@ -62,7 +62,7 @@ impl Layout for Langchain {
 
 /// The side that speaks in a message.
 #[derive(Clone, Copy, Debug)]
-enum Speaker {
+enum LangchainSpeaker {
     System,
     User,
     Model,
@@ -70,12 +70,12 @@ enum Speaker {
 }
 
 /// Returns the speaker of a type of messages, also of a streamed one; `None` for another type.
-fn speaker(kind: &str) -> Option<Speaker> {
+fn speaker(kind: &str) -> Option<LangchainSpeaker> {
     Some(match kind {
-        "system" | "SystemMessageChunk" => Speaker::System,
-        "human" | "HumanMessageChunk" => Speaker::User,
-        "ai" | "AIMessageChunk" => Speaker::Model,
-        "tool" | "ToolMessageChunk" => Speaker::Tool,
+        "system" | "SystemMessageChunk" => LangchainSpeaker::System,
+        "human" | "HumanMessageChunk" => LangchainSpeaker::User,
+        "ai" | "AIMessageChunk" => LangchainSpeaker::Model,
+        "tool" | "ToolMessageChunk" => LangchainSpeaker::Tool,
         _ => return None,
     })
 }
@@ -124,13 +124,13 @@ impl Shape for LangchainShape {
     fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
         let LangchainRecord { r#type, data } = serde_json::from_str(record)?;
         into.messages.push(match r#type.as_str().and_then(speaker) {
-            Some(Speaker::System) => Message::custom("system", body(data.content)),
-            Some(Speaker::User) => Message::user(body(data.content)),
-            Some(Speaker::Model) => {
+            Some(LangchainSpeaker::System) => Message::custom("system", body(data.content)),
+            Some(LangchainSpeaker::User) => Message::user(body(data.content)),
+            Some(LangchainSpeaker::Model) => {
                 (into.usage, into.model) = (usage(data.usage_metadata), model(data.response_metadata));
                 Message::assistant_blocks(answer(data.content, data.tool_calls, data.invalid_tool_calls))
             }
-            Some(Speaker::Tool) => Message::ToolResult {
+            Some(LangchainSpeaker::Tool) => Message::ToolResult {
                 content: blocks(data.content),
                 is_error: data.status.as_str() == Some("error"),
                 tool_call_id: data.tool_call_id.into_string(),

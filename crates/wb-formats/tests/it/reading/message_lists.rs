@@ -138,6 +138,34 @@ fn messages_of_langchain_have_each_call_once_and_failed_results() {
 }
 
 #[test]
+fn each_record_of_a_call_in_langchain_changes_with_it() {
+    let mut document = of_parts(MemoryParts::from_bytes(fixture("langchain/messages.json")));
+    let view = document.view("").unwrap();
+    let short = |at: usize| {
+        let mut body = view.messages[at].blocks().to_vec();
+        let Some(Block::ToolCall { input, .. }) =
+            body.iter_mut().find(|block| matches!(block, Block::ToolCall { .. }))
+        else {
+            panic!("no call in {body:?}")
+        };
+        *input = json!({ "cut": true });
+        Item::Body(at, body.into())
+    };
+    let items: Vec<Item<'_>> = (0..view.messages.len())
+        .map(|at| if matches!(at, 2 | 4) { short(at) } else { Item::Same(at) })
+        .collect();
+    let set = document.render("", &view, &items, &Stamp::default()).unwrap();
+    document.commit(&set).unwrap();
+    let bytes = document.parts().held("").unwrap().to_vec();
+    let list: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+    let (first, second) = (&list[2]["data"], &list[4]["data"]);
+    let cut = json!({ "cut": true });
+    assert_eq!((&first["tool_calls"][0]["args"], &first["content"][2]["input"]), (&cut, &cut));
+    assert_eq!((&second["tool_calls"][0]["args"], &second["additional_kwargs"]), (&cut, &json!({})));
+    assert_eq!(second["invalid_tool_calls"][0]["args"], "{\"kind\": ");
+}
+
+#[test]
 fn the_providers_own_summary_hides_what_precedes_it() {
     assert_snapshot!(outline_of("anthropic-messages/compacted.json"));
 }
