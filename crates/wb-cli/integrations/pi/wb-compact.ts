@@ -65,6 +65,15 @@ function toSessionFile(entries: SessionEntry[], ctx: ExtensionContext): string {
   return [header, ...chained].map((line) => JSON.stringify(line)).join("\n");
 }
 
+/** Shows a line to the person, if the session is still there. */
+function notify(ui: ExtensionContext["ui"] | undefined, notice: string | undefined) {
+  try {
+    if (notice) ui?.notify(notice, "info");
+  } catch {
+    // The session ended while it was compacted, and with it its screen.
+  }
+}
+
 function sessionContext(ctx: ExtensionContext) {
   return { session_id: ctx.sessionManager.getSessionId(), session_file: ctx.sessionManager.getSessionFile(),
     newest_record: ctx.sessionManager.getBranch().findLast(({ type }) => type === "message")?.id, cwd: ctx.cwd, window: ctx.model?.contextWindow, model: ctx.model?.id };
@@ -85,9 +94,10 @@ export default function (pi: ExtensionAPI) {
     const { firstKeptEntryId, tokensBefore, fileOps } = preparation;
     const question = { ...sessionContext(ctx), session: { text: toSessionFile(branchEntries, ctx) }, instructions: customInstructions,
       trigger: customInstructions === undefined ? "auto" : "manual", keep_from: firstKeptEntryId };
+    const ui = ctx.hasUI ? ctx.ui : undefined;
     const answer = await ask(question, signal);
     if (answer.action !== "replace") return undefined;
-    if (answer.notice && ctx.hasUI) ctx.ui.notify(answer.notice, "info");
+    notify(ui, answer.notice);
     const modified = new Set([...fileOps.written, ...fileOps.edited]);
     const details = { readFiles: [...fileOps.read].filter((path) => !modified.has(path)).sort(), modifiedFiles: [...modified].sort() };
     return { compaction: { summary: answer.digest, firstKeptEntryId, tokensBefore, details } };
