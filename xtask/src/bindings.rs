@@ -29,8 +29,8 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
 
 /// Runs the tests of the package for Python on a copy with its native part.
 fn python(root: &Path, is_deep: bool) -> Result<(), String> {
-    if !is_there("python3") {
-        println!("bindings: python3 is not installed, so its package is not tested");
+    if !is_there("python3", &["-c", "import ensurepip, tomllib, venv"]) {
+        println!("bindings: Python 3.11 with venv is not installed, so its package is not tested");
         return Ok(());
     }
     program::run(&mut program::cargo(root, ["build", "--quiet", "-p", "window-budget-python"]))?;
@@ -63,7 +63,7 @@ fn environment(folder: &Path) -> Result<PathBuf, String> {
 
 /// Runs the tests of the packages for JavaScript on copies with their native parts.
 fn javascript(root: &Path) -> Result<(), String> {
-    if !is_there("npm") {
+    if !is_there("npm", &["--version"]) {
         println!("bindings: npm is not installed, so its packages are not tested");
         return Ok(());
     }
@@ -106,7 +106,7 @@ pub(crate) fn copy(root: &Path, folder: &str) -> Result<PathBuf, String> {
     Ok(copies.join(folder))
 }
 
-/// Reports whether a program can be started.
-fn is_there(name: &str) -> bool {
-    Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
+/// Reports whether a program can be started with some words.
+fn is_there(name: &str, words: &[&str]) -> bool {
+    Command::new(name).args(words).output().is_ok_and(|output| output.status.success())
 }

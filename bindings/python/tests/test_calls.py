@@ -204,3 +204,10 @@ def test_readme_example_runs(
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("OPENAI_AGENTS_DISABLE_TRACING", "1")
     exec(example, {"messages": ledger()})
+
+
+def test_shorter_history_keeps_its_last_message() -> None:
+    compactor = Compactor(format="openai-chat", window=WINDOW)
+    for pages in range(46, 20, -1):
+        history = ledger(pages)
+        assert compactor(history)[-1] == history[-1], pages

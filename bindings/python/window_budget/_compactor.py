@@ -79,7 +79,8 @@ class Compactor:
         return result.messages
 
     def _known(self, prefixes: list[str]) -> Fold:
-        for start in range(len(prefixes) - 1, 0, -1):
+        # A fold of this whole history is of a longer one, and leaves no message.
+        for start in range(len(prefixes) - 2, 0, -1):
             head = self._heads.get(prefixes[start])
             if head is not None:
                 return Fold(head, start)
