@@ -30,7 +30,7 @@ pub use call::{Call, CallError, ErrorKind, Operation, Options, VERSION};
 pub use context::Context;
 pub use conversion::{Conversion, ConversionError, NewPlace, Target, convert_document};
 pub use known_window::{KnownWindow, WindowFrom};
-pub use measure::{Measure, counted_before, follow_from, kind, tracker_of};
+pub use measure::{Measure, Size, card_of, follow_from, kind, tracker_of};
 pub use operations::recall::index_document;
 #[cfg(feature = "schema")]
 pub use schema::schema;
@@ -48,8 +48,8 @@ pub fn call(text: &str) -> String {
             Operation::Compact => json(operations::compact::compact(&call)),
             Operation::Facts => json(operations::facts::facts(&call)),
             Operation::Audit => json(operations::facts::check_summary(&call)),
-            Operation::Validate => json(operations::rules::validate(&call)),
-            Operation::Repair => json(operations::rules::repair(&call)),
+            Operation::Validate => json(operations::provider_rules::validate(&call)),
+            Operation::Repair => json(operations::provider_rules::repair(&call)),
             Operation::Convert => json(operations::convert::convert(&call)),
             Operation::Recall => json(operations::recall::recall(&call)),
         },

@@ -4,10 +4,58 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use wb_budget::{ContextTracker, FittedCounter, ModelCard, TokenCounter, WeighedTranscript, prefix_sums};
-use wb_formats::{Document, Segment, UsageAt, View};
+use wb_budget::{
+    BudgetPolicy, Catalog, ContextTracker, FittedCounter, ModelCard, TokenCounter, WeighedTranscript,
+    budget_limit, prefix_sums,
+};
+use wb_formats::{Document, Segment, SystemAndTools, UsageAt, View};
 use wb_message::Message;
 use wb_message::markers::is_synthetic;
+
+use crate::known_window::KnownWindow;
+
+/// The size of a session: its window, its limit and its weight.
+#[derive(Debug)]
+pub struct Size {
+    /// The window and its source.
+    pub window: KnownWindow,
+    /// The size in tokens above which the session is over budget.
+    pub limit: u64,
+    /// The weight.
+    pub measure: Measure,
+}
+
+impl Size {
+    /// Weighs a conversation of a document in the window that was asked for, or else in that of its
+    /// model; `overhead_tokens` are sent in addition to what the document has.
+    pub fn new(
+        (document, conversation, view): (&dyn Document, &str, &View),
+        asked_window: Option<u64>,
+        policy: &BudgetPolicy,
+        overhead_tokens: u64,
+        catalog: &Catalog,
+    ) -> Self {
+        let window = KnownWindow::new(asked_window, view, catalog);
+        let card = card_of(view, window.tokens);
+        let limit = whole_tokens(budget_limit(&card, policy));
+        let outside = SystemAndTools::from_document(document).unwrap_or_default();
+        let outside = |counter: &dyn TokenCounter| outside.tokens(counter).saturating_add(overhead_tokens);
+        let before = counted_before(document, conversation, view);
+        let measure = Measure::new(view, &outside, before.as_ref(), &card, limit);
+        Self { window, limit, measure }
+    }
+}
+
+/// Returns the card of a session's model with a window.
+pub fn card_of(view: &View, window: u64) -> ModelCard {
+    let id = view.model.clone().unwrap_or_default();
+    ModelCard { id, ..ModelCard::with_window(window) }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a limit is not negative")]
+fn whole_tokens(limit: f64) -> u64 {
+    limit as u64
+}
 
 /// The weight of a session.
 #[derive(Debug)]
@@ -29,7 +77,7 @@ impl Measure {
     /// Weighs messages and anchors the weight on the providers' counts; `outside` weighs what is
     /// sent outside of them, such as the system prompt. If the providers counted nothing
     /// since a compaction, `before` supplies the overhead; a request contains it.
-    pub fn new(
+    fn new(
         opened: &View,
         outside: &dyn Fn(&dyn TokenCounter) -> u64,
         before: Option<&Segment>,
@@ -69,6 +117,12 @@ impl Measure {
     /// Returns the weight of a message.
     pub fn weight(&self, at: usize) -> u64 {
         self.tracker.weight(at).unwrap_or(0)
+    }
+
+    /// Returns the provider's count for the gate, if a window can have held it; 0 without one. A
+    /// smaller window that is only tried out is measured by the same figures without it.
+    pub fn counted_within(&self, window: u64) -> u64 {
+        if self.anchored && self.context_tokens <= window { self.context_tokens } else { 0 }
     }
 
     /// Returns the counter that weighs on this scale.
@@ -153,7 +207,7 @@ pub fn follow_from(
 
 /// Returns the last segment before the present one in which something was counted, if nothing was
 /// counted since.
-pub fn counted_before(document: &dyn Document, conversation: &str, opened: &View) -> Option<Segment> {
+fn counted_before(document: &dyn Document, conversation: &str, opened: &View) -> Option<Segment> {
     if !opened.usage.is_empty() || !opened.is_compacted() {
         return None;
     }

@@ -7,8 +7,8 @@ use crate::call::{Call, CallError, VERSION};
 use crate::operations::compact::Compacted;
 use crate::operations::convert::Converted;
 use crate::operations::facts::FactList;
+use crate::operations::provider_rules::{Repaired, Validated};
 use crate::operations::recall::LookedUp;
-use crate::operations::rules::{Repaired, Validated};
 use crate::operations::weigh::Weighed;
 
 /// Returns the JSON Schema of a call under `Call`, and of the result of each operation.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use wb_budget::{Catalog, ModelCard, budget_limit};
+use wb_budget::Catalog;
 use wb_conductor::{Compactor, CondenseOpts};
 use wb_facts::Facts;
-use wb_formats::{Document, Note, SystemAndTools, View, newest};
+use wb_formats::{Document, Note, View, newest};
 use wb_message::Message;
 use wb_message::markers::is_synthetic;
 use wb_replay::collect_facts;
@@ -13,7 +13,7 @@ use wb_replay::collect_facts;
 use crate::call::{CallError, ErrorKind, Options};
 use crate::input::{Input, not_read};
 use crate::known_window::KnownWindow;
-use crate::measure::{Measure, counted_before};
+use crate::measure::{Measure, Size, card_of};
 
 /// A session as the operations see it.
 pub(crate) struct Session {
@@ -39,15 +39,9 @@ impl Session {
         let conversation = newest(document).map_err(|error| not_read(&error))?;
         let mut view = document.view(&conversation).map_err(|error| not_read(&error))?;
         view.model = options.model.clone().or(view.model);
-        let window = KnownWindow::new(options.window, &view, Catalog::built_in());
-        let card = card(&view, window.tokens);
-        let limit = whole(budget_limit(&card, &policy));
-        let outside = SystemAndTools::from_document(document).unwrap_or_default();
-        let before = counted_before(document, &conversation, &view);
-        let overhead = options.overhead_tokens;
-        let outside =
-            |counter: &dyn wb_budget::TokenCounter| outside.tokens(counter).saturating_add(overhead);
-        let measure = Measure::new(&view, &outside, before.as_ref(), &card, limit);
+        let read = (document, conversation.as_str(), &view);
+        let Size { window, limit, measure } =
+            Size::new(read, options.window, &policy, options.overhead_tokens, Catalog::built_in());
         Ok(Self { input, conversation, view, window, measure, limit })
     }
 
@@ -59,7 +53,7 @@ impl Session {
     pub(crate) fn compactor(&self, options: &Options) -> Compactor {
         let abilities = self.input.document.abilities();
         let compactor = Compactor::new()
-            .card(card(&self.view, self.window.tokens))
+            .card(card_of(&self.view, self.window.tokens))
             .policy(options.policy())
             .pipeline(options.strategy.within(options.images, &abilities))
             .vocabulary(self.view.vocabulary)
@@ -74,11 +68,10 @@ impl Session {
 
     /// Returns the input of one compaction.
     pub(crate) fn opts(&self, options: &Options, facts: Arc<Facts>) -> CondenseOpts {
-        let counted = self.measure.anchored && self.measure.context_tokens <= self.window.tokens;
         let is_sized = options.target_tokens.is_some();
         CondenseOpts {
             force: options.force && !is_sized,
-            context_tokens: if counted && !is_sized { self.measure.context_tokens } else { 0 },
+            context_tokens: if is_sized { 0 } else { self.measure.counted_within(self.window.tokens) },
             fixed: self.view.provenance.fixed().to_vec().into(),
             facts: Some(facts),
             ..CondenseOpts::default()
@@ -99,14 +92,4 @@ pub fn whole_facts(document: &dyn Document, conversation: &str, view: &View, mes
     let is_later = messages.iter().any(is_synthetic) || view.is_compacted() || has_asides;
     let whole = || collect_facts(document, conversation, &view.vocabulary).ok();
     is_later.then(whole).flatten().unwrap_or_else(|| Facts::from_messages(messages, &view.vocabulary))
-}
-
-fn card(view: &View, window: u64) -> ModelCard {
-    let id = view.model.clone().unwrap_or_default();
-    ModelCard { id, ..ModelCard::with_window(window) }
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a limit is not negative")]
-fn whole(limit: f64) -> u64 {
-    limit as u64
 }

@@ -3,7 +3,7 @@
 pub(crate) mod weigh;
 pub(crate) mod compact;
 pub(crate) mod facts;
-pub(crate) mod rules;
+pub(crate) mod provider_rules;
 pub(crate) mod convert;
 pub(crate) mod recall;
 

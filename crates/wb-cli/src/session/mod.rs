@@ -26,11 +26,11 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
-use wb_bind::{KnownWindow, Measure, Strategy, WindowFrom, counted_before, whole_facts};
-use wb_budget::{Catalog, ModelCard, budget_limit};
+use wb_bind::{KnownWindow, Measure, Size, Strategy, WindowFrom, card_of, whole_facts};
+use wb_budget::{Catalog, ModelCard};
 use wb_conductor::{Compactor, CondenseOpts};
 use wb_facts::Facts;
-use wb_formats::{Document, FormatError, SystemAndTools, View, newest, open_path, open_path_as};
+use wb_formats::{Document, FormatError, View, newest, open_path, open_path_as};
 use wb_message::Message;
 use wb_passes::ImagePolicy;
 use wb_record::{Access, MemoryParts};
@@ -149,14 +149,9 @@ impl Session {
         strategy: Strategy,
         catalog: &Catalog,
     ) -> Self {
-        let KnownWindow { tokens: window, from: window_from } =
-            KnownWindow::new(policy.window, &opened, catalog);
-        let card = card(&opened, window);
-        let before = counted_before(document.as_ref(), &conversation, &opened);
-        let outside = SystemAndTools::from_document(document.as_ref()).unwrap_or_default();
-        let limit = limit(&card, &policy);
-        let measure =
-            Measure::new(&opened, &|counter| outside.tokens(counter), before.as_ref(), &card, limit);
+        let read = (document.as_ref(), conversation.as_str(), &opened);
+        let Size { window, limit, measure } = Size::new(read, policy.window, &policy.budget(), 0, catalog);
+        let KnownWindow { tokens: window, from: window_from } = window;
         let images = ImagePolicy::default();
         Self {
             file,
@@ -205,7 +200,7 @@ impl Session {
     }
 
     pub(crate) fn card(&self) -> ModelCard {
-        card(&self.opened, self.window)
+        card_of(&self.opened, self.window)
     }
 
     /// Returns why the strategy's plan cannot be written in the session's own format; none if it
@@ -238,25 +233,12 @@ impl Session {
         }
     }
 
-    /// The gate gets the provider's own count if the window can have held it; a smaller window that
-    /// is only tried out is measured by the same figures without it.
+    /// Returns the input of one compaction.
     pub(crate) fn opts(&self) -> CondenseOpts {
-        let counted = self.measure.anchored && self.measure.context_tokens <= self.window;
-        let context_tokens = if counted { self.measure.context_tokens } else { 0 };
+        let context_tokens = self.measure.counted_within(self.window);
         let fixed = self.opened.provenance.fixed().to_vec().into();
         CondenseOpts { force: self.policy.force, context_tokens, fixed, ..CondenseOpts::default() }
     }
-}
-
-/// Returns the limit of a session, in tokens.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a limit is not negative")]
-fn limit(card: &ModelCard, policy: &Policy) -> u64 {
-    budget_limit(card, &policy.budget()) as u64
-}
-
-fn card(opened: &View, window: u64) -> ModelCard {
-    let id = opened.model.clone().unwrap_or_default();
-    ModelCard { id, ..ModelCard::with_window(window) }
 }
 
 /// Opens a session of any format; `-` is standard input.

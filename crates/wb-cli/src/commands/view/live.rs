@@ -13,7 +13,7 @@ use wb_recall::{Question, Recall};
 use wb_view::{Colors, Details, Effect, Input, Screen, found_lines};
 
 use crate::args::view::ViewArgs;
-use crate::commands::view::load::{self, Loaded};
+use crate::commands::view::shown_session::{self, Loaded};
 use crate::commands::{compact, undo_redo};
 use crate::terminal::number::grouped;
 use crate::terminal::shell::{Shell, Talk};
@@ -30,7 +30,7 @@ const ANSWER_TOKENS: u64 = 4_000;
 pub(super) fn show(shell: &Shell, args: &ViewArgs, path: &Path) -> Result<()> {
     let seen = look(path);
     // What cannot be read is reported before there is a screen.
-    let first = load::open(shell, args, path)?;
+    let first = shown_session::open(shell, args, path)?;
     let (news, inbox) = channel();
     let (ask, asked) = channel();
     let shell = Shell::new(shell.environment.clone(), Talk::Quiet, false);
@@ -90,7 +90,7 @@ impl Reader {
 
     fn reload(&mut self) {
         let start = Instant::now();
-        match load::open(&self.shell, &self.args, &self.path) {
+        match shown_session::open(&self.shell, &self.args, &self.path) {
             Ok(loaded) => self.show(loaded),
             Err(error) => self.send(Input::Failed(in_words(&error))),
         }
@@ -101,7 +101,7 @@ impl Reader {
     fn show(&mut self, Loaded { context, session }: Loaded) {
         self.send(Input::Opened(Box::new(context)));
         self.log = None;
-        match load::details(&self.shell, &self.args, &self.path, session, false) {
+        match shown_session::details(&self.shell, &self.args, &self.path, session, false) {
             Ok((details, log)) => {
                 self.log = Some(log);
                 self.send(Input::Explained(Box::new(details)));

@@ -1,6 +1,6 @@
 //! `wb view`: the context on a terminal, or as a page.
 
-mod load;
+mod shown_session;
 mod live;
 
 use std::io::{self, IsTerminal, Write};
@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::args::view::ViewArgs;
 use crate::commands::recall::find_session;
-use crate::commands::view::load::Loaded;
+use crate::commands::view::shown_session::Loaded;
 use crate::session::output_file::{check_target, write_out};
 use crate::terminal::escape::escaped;
 use crate::terminal::shell::Shell;
@@ -77,8 +77,8 @@ fn write_page(shell: &Shell, args: &ViewArgs, path: &Path, out: &Path) -> Result
     if !is_stdout {
         check_target(out, std::iter::once(path), args.overwrite, "--html")?;
     }
-    let Loaded { context, session } = load::open(shell, args, path)?;
-    let (details, _) = load::details(shell, args, path, session, true)?;
+    let Loaded { context, session } = shown_session::open(shell, args, path)?;
+    let (details, _) = shown_session::details(shell, args, path, session, true)?;
     let page = shell.timed("rendering", || wb_view::html::page(&context, &details));
     write_out(out, path, args.overwrite, |file| file.write_all(page.as_bytes()))?;
     let verdict = wb_view::verdict(&context, &details);
