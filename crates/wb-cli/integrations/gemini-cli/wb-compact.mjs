@@ -6,6 +6,8 @@ import { spawn } from "node:child_process";
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 
 const WB = "@WB@";
+/** The name that Gemini CLI gives to the tool of our server, if it is on. */
+const RECALL = "@RECALL@" ? "mcp_wb_recall" : undefined;
 /** The time budget of `wb` in milliseconds, and the grace period before it is stopped. */
 const BUDGET_MS = 8000;
 const GRACE_MS = 1000;
@@ -42,7 +44,7 @@ function ask(question) {
       } catch {}
       end();
     });
-    child.stdin.end(JSON.stringify({ version: 1, host: "gemini-cli", budget_ms: BUDGET_MS, ...question }));
+    child.stdin.end(JSON.stringify({ version: 1, host: "gemini-cli", budget_ms: BUDGET_MS, recall: RECALL, ...question }));
   });
 }
 

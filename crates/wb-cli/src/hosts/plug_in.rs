@@ -49,16 +49,18 @@ impl Embedded {
     /// Returns the text of the file for a `wb` at a path.
     pub(crate) fn rendered(self, program: &str, recall: RecallTool) -> String {
         let path = serde_json::Value::from(program).to_string();
-        let servers = match recall {
-            RecallTool::On => json!({
-                "wb": { "command": program, "args": ["mcp", "--host", "claude-code"], "alwaysLoad": true }
-            }),
-            RecallTool::Off => json!({}),
+        let server = |host: &str| json!({ "command": program, "args": ["mcp", "--host", host] });
+        let servers = |server: serde_json::Value| match recall {
+            RecallTool::On => json!({ "wb": server }).to_string(),
+            RecallTool::Off => "{}".to_owned(),
         };
+        let mut of_claude_code = server("claude-code");
+        of_claude_code["alwaysLoad"] = true.into();
         let is_on = if recall == RecallTool::On { "true" } else { "false" };
         let text = self.text.replace("'@WB@'", &path).replace("\"@WB@\"", &path);
         let text = text.replace("'@RECALL@'", is_on).replace("\"@RECALL@\"", is_on);
-        let text = text.replace("\"@SERVERS@\"", &servers.to_string());
+        let text = text.replace("\"@SERVERS_OF_CLAUDE_CODE@\"", &servers(of_claude_code));
+        let text = text.replace("\"@SERVERS_OF_GEMINI_CLI@\"", &servers(server("gemini-cli")));
         let tool = serde_json::to_string(&wb_recall::descriptor()).unwrap_or_default();
         let text = text.replace("\"@TOOL@\"", &tool);
         let mark = if self.is_script() {

@@ -24,6 +24,9 @@ const CODEX_COMPACTS: u64 = 90;
 const OPENCODE_ANSWER: u64 = 32_000;
 /// The part of an input limit that opencode keeps free.
 const OPENCODE_BUFFER: u64 = 20_000;
+/// The part of a window, in percent, at which Gemini CLI compresses: the default of its
+/// `model.compressionThreshold`.
+const GEMINI_PERCENT: u64 = 50;
 /// The tokens that pi keeps free: the default of its `compaction.reserveTokens`.
 const PI_RESERVE: u64 = 16_384;
 
@@ -35,6 +38,7 @@ pub(crate) struct AgentSettings {
     /// `CLAUDE_AUTOCOMPACT_PCT_OVERRIDE`.
     claude_percent: Option<u64>,
     codex: Vec<Value>,
+    gemini: Vec<Value>,
     opencode: Vec<Value>,
     pi: Vec<Value>,
 }
@@ -58,6 +62,7 @@ impl AgentSettings {
             is_claude_off: global.get("autoCompactEnabled") == Some(&Value::Bool(false)),
             claude_percent: environment.claude_percent,
             codex: of("codex"),
+            gemini: of("gemini-cli"),
             opencode: of("opencode"),
             pi: of("pi"),
         }
@@ -81,6 +86,7 @@ impl AgentSettings {
         match view.format {
             "claude-code" => Some(self.claude_code(window)),
             "codex" => Some(self.of_codex(view.context_window.is_some(), window)),
+            "gemini-cli" => Some(self.of_gemini(window)),
             "opencode" => Some(self.of_opencode(view.model.as_deref(), window, answer)),
             "pi" => Some(self.of_pi(window)),
             _ => None,
@@ -114,6 +120,15 @@ impl AgentSettings {
                 rule: format!("Codex compacts at {CODEX_COMPACTS} % of the model's window"),
             },
         }
+    }
+
+    fn of_gemini(&self, window: u64) -> AgentTrigger {
+        let set = last(&self.gemini, "/model/compressionThreshold").and_then(Value::as_f64);
+        let set = set.filter(|share| *share > 0.0 && *share <= 1.0);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 100")]
+        let percent = set.map_or(GEMINI_PERCENT, |share| (share * 100.0).round() as u64);
+        let rule = format!("Gemini CLI compresses at {percent} % of the window");
+        AgentTrigger { tokens: window * percent / 100, rule }
     }
 
     fn of_opencode(&self, model: Option<&str>, window: u64, answer: u64) -> AgentTrigger {
@@ -180,8 +195,9 @@ mod tests {
     #[test]
     fn each_agent_has_its_rule() {
         let plain = AgentSettings::default();
-        let all = ["claude-code", "codex", "opencode", "pi"].map(|format| tokens(&plain, format, 200_000));
-        assert_eq!(all, [167_000, 180_000, 192_000, 183_616]);
+        let agents = ["claude-code", "codex", "gemini-cli", "opencode", "pi"];
+        let all = agents.map(|format| tokens(&plain, format, 200_000));
+        assert_eq!(all, [167_000, 180_000, 100_000, 192_000, 183_616]);
         assert_eq!(plain.trigger(&View::new("goose", ToolVocabulary::BASIC), 1, 1), None);
     }
 
@@ -192,6 +208,7 @@ mod tests {
         let set = AgentSettings {
             claude_percent: Some(50),
             codex: vec![json!({"model_auto_compact_token_limit": 90_000})],
+            gemini: vec![json!({"model": {"compressionThreshold": 0.3}})],
             opencode: vec![model],
             pi: vec![
                 json!({"compaction": {"reserveTokens": 1}}),
@@ -202,8 +219,9 @@ mod tests {
         let mut view = View::new("opencode", ToolVocabulary::BASIC);
         view.model = Some("m".to_owned());
         assert_eq!(set.window(&view), Some(64_000));
-        let all = ["claude-code", "codex", "opencode", "pi"].map(|format| tokens(&set, format, 200_000));
-        assert_eq!(all, [90_000, 90_000, 196_000, 199_991]);
+        let agents = ["claude-code", "codex", "gemini-cli", "opencode", "pi"];
+        let all = agents.map(|format| tokens(&set, format, 200_000));
+        assert_eq!(all, [90_000, 90_000, 60_000, 196_000, 199_991]);
         let off = AgentSettings { opencode: vec![json!({"compaction": {"auto": false}})], ..set };
         assert_eq!(tokens(&off, "opencode", 200_000), 200_000);
         assert_ne!(off.fingerprint(""), AgentSettings::default().fingerprint(""));

@@ -22,6 +22,7 @@ mod lost_line;
 mod cases;
 mod plug_in;
 mod informed;
+mod looked_up;
 mod report;
 
 use std::path::{Path, PathBuf};
@@ -174,6 +175,9 @@ fn run_host(
     }
     if let Some(full_tokens) = host.informed_at_tokens {
         run(informed::NAME, &|play| informed::play(play, wb, full_tokens))?;
+    }
+    if host.plug.is_none() && host.informed_at_tokens.is_none() {
+        run(looked_up::NAME, &|play| looked_up::play(play, wb))?;
     }
     if let Some(plug) = host.plug {
         for case in &cases::CASES {

@@ -61,7 +61,7 @@ fn planned(
     args: Install,
 ) -> Result<Plan, UserError> {
     let wants_hooks = args.hooks;
-    let has_server = cfg!(feature = "mcp") || !["claude-code", "codex"].contains(&host.name);
+    let has_server = cfg!(feature = "mcp") || !["claude-code", "codex", "gemini-cli"].contains(&host.name);
     let recall = if args.no_recall || !has_server { RecallTool::Off } else { RecallTool::On };
     let program = this_program(environment)?;
     let is_plug_in = !host.files.is_empty();

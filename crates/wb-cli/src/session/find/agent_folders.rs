@@ -34,6 +34,7 @@ struct Names {
 
 const ANY: Names = Names { begin: "", end: "jsonl", others_begin: None };
 const OF_CLAUDE: Names = Names { others_begin: Some(SUBAGENT), ..ANY };
+const OF_GEMINI: Names = Names { begin: "session-", ..ANY };
 const OF_CODEX: Names = Names { begin: "rollout-", ..ANY };
 const OF_OPENCODE: Names = Names { begin: "opencode.", end: "db", others_begin: None };
 /// The prefix of the names of subagent transcripts.
@@ -57,12 +58,14 @@ pub(crate) fn agent_folders(environment: &Environment) -> Vec<AgentFolder> {
     let claude = environment.claude_config.as_deref().map(|folder| folder.join("projects"));
     let pi = environment.pi_agent.as_deref().map(|folder| folder.join("sessions"));
     let codex = environment.codex_home.as_deref().map(|folder| folder.join("sessions"));
+    let gemini = environment.gemini_home.as_deref().map(|folder| folder.join(".gemini/tmp"));
     let data = environment.data_home.clone().or_else(|| home(".local/share"));
     let known = [
         ("claude-code", claude, OF_CLAUDE),
         ("claude-code", home(".claude/projects"), OF_CLAUDE),
         ("pi", pi.or_else(|| home(".pi/agent/sessions")), ANY),
         ("codex", codex.or_else(|| home(".codex/sessions")), OF_CODEX),
+        ("gemini-cli", gemini.or_else(|| home(".gemini/tmp")), OF_GEMINI),
         ("opencode", data.map(|folder| folder.join("opencode")), OF_OPENCODE),
     ];
     let mut all: Vec<AgentFolder> = Vec::new();
@@ -172,18 +175,31 @@ mod tests {
         };
         let plain = Environment { home: Some("/home/a".into()), ..Environment::default() };
         let opencode = "/home/a/.local/share/opencode";
-        let usual =
-            ["/home/a/.claude/projects", "/home/a/.pi/agent/sessions", "/home/a/.codex/sessions", opencode];
+        let gemini = "/home/a/.gemini/tmp";
+        let usual = [
+            "/home/a/.claude/projects",
+            "/home/a/.pi/agent/sessions",
+            "/home/a/.codex/sessions",
+            gemini,
+            opencode,
+        ];
         assert_eq!(names(&plain), usual);
         let moved = Environment {
             claude_config: Some("/c".into()),
             pi_agent: Some("/p".into()),
             codex_home: Some("/x".into()),
+            gemini_home: Some("/g".into()),
             data_home: Some("/d".into()),
             ..plain
         };
-        let elsewhere =
-            ["/c/projects", "/home/a/.claude/projects", "/p/sessions", "/x/sessions", "/d/opencode"];
+        let elsewhere = [
+            "/c/projects",
+            "/home/a/.claude/projects",
+            "/p/sessions",
+            "/x/sessions",
+            "/g/.gemini/tmp",
+            "/d/opencode",
+        ];
         assert_eq!(names(&moved), elsewhere);
         assert_eq!(names(&Environment::default()), [""; 0]);
     }
@@ -198,16 +214,21 @@ mod tests {
             ".pi/agent/sessions/--a--/3.jsonl",
             ".codex/sessions/2026/01/02/rollout-4.jsonl",
             ".codex/sessions/2026/01/02/history.jsonl",
+            ".gemini/tmp/b/chats/session-2026-01-02-5.jsonl",
+            ".gemini/tmp/b/logs.jsonl",
         ];
         for file in files.map(|file| home.path().join(file)) {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, "{\"payload\":{\"cwd\":\"/a/b\"}}\n").unwrap();
         }
+        fs::write(home.path().join(files[6]), "{\"sessionId\":\"5\"}\n").unwrap();
+        fs::write(home.path().join(".gemini/tmp/b/.project_root"), "/a/g\n").unwrap();
         let environment = Environment { home: Some(home.path().into()), ..Environment::default() };
         let found: Vec<FoundSession> =
             agent_folders(&environment).iter().flat_map(AgentFolder::sessions).collect();
         let names: Vec<_> = found.iter().map(|it| it.path.strip_prefix(home.path()).unwrap()).collect();
-        assert_eq!(names, [files[0], files[3], files[4]].map(Path::new));
+        assert_eq!(names, [files[0], files[3], files[4], files[6]].map(Path::new));
         assert_eq!(working_folder(&found[0].path), Some("/a/b".into()));
+        assert_eq!(working_folder(&found[3].path), Some("/a/g".into()));
     }
 }

@@ -18,6 +18,8 @@ const TAIL_BYTES: u64 = 1 << 13;
 const TITLE_CHARS: usize = 200;
 /// The starts of texts that hosts write in the user's role.
 const OF_HOSTS: [&str; 4] = ["<", "# AGENTS.md", "Caveat:", "[Request interrupted"];
+/// The file in which Gemini CLI names the folder of a project.
+const GEMINI_PROJECT: &str = ".project_root";
 
 /// The subject of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +55,7 @@ impl SessionHead {
             file.take(TAIL_BYTES).read_to_end(&mut tail)?;
         }
         tail.split(|byte| *byte == b'\n').for_each(|line| head.add_title(line));
+        head.folder = head.folder.or_else(|| gemini_project(path));
         Ok(head)
     }
 
@@ -85,6 +88,12 @@ impl SessionHead {
             self.title = title_in(&value).or(self.title.take());
         }
     }
+}
+
+/// Returns the project of a Gemini CLI session, which is in a file above the folder of the session.
+fn gemini_project(session: &Path) -> Option<PathBuf> {
+    let text = std::fs::read_to_string(session.parent()?.parent()?.join(GEMINI_PROJECT)).ok()?;
+    Some(PathBuf::from(text.trim())).filter(|folder| folder.is_absolute())
 }
 
 /// Returns the title in a record.

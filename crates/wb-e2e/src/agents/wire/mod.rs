@@ -171,7 +171,7 @@ impl Called {
                 .map(|tool| (tool, path.clone()))
                 .or_else(|| find(tools, &SHELLS.0, &SHELLS.1).map(|tool| (tool, format!("cat '{path}'")))),
             Call::Recall(words) => {
-                let is_recall = |tool: &&Tool| tool.name == "recall" || tool.name.ends_with("__recall");
+                let is_recall = |tool: &&Tool| tool.name == "recall" || tool.name.ends_with("_recall");
                 tools.iter().find(is_recall).map(|tool| ((tool, "query"), words.clone()))
             }
         };

@@ -165,15 +165,9 @@ impl CallJson<'_> {
         let input = self.args.and_then(value).filter(Value::is_object).unwrap_or_else(|| json!({}));
         let is_error = self.status.as_str().is_some_and(|status| status != "success");
         let is_refusal = self.status.as_str() == Some("cancelled");
-        let result = self.result.and_then(value).map(result_blocks);
-        Some(CallWithResult {
-            id: self.id.0?.into_owned(),
-            name: self.name.0?.into_owned(),
-            input,
-            result,
-            is_error,
-            is_refusal,
-        })
+        let id = self.id.0?.into_owned();
+        let result = self.result.and_then(value).map(|result| result_blocks(result, &id));
+        Some(CallWithResult { id, name: self.name.0?.into_owned(), input, result, is_error, is_refusal })
     }
 }
 
@@ -187,13 +181,18 @@ fn calls(fields: &Fields<'_>) -> Option<Vec<CallWithResult>> {
     read(json).or_else(|| read(&repair_surrogates(json)))
 }
 
-/// Returns the blocks of a result: its responses and the parts next to them.
-fn result_blocks(result: Value) -> Vec<Block> {
+/// Returns the blocks of a result: its responses and the parts next to them. A host that resumes a
+/// session may list the responses of all calls of an answer in each of them.
+fn result_blocks(result: Value, call: &str) -> Vec<Block> {
+    let is_own = |part: &GeminiPart| matches!(part, GeminiPart::Result { id: Some(id), .. } if id == call);
+    let parts = parts(result);
+    let has_own = parts.iter().any(is_own);
     let blocks = |part| match part {
+        GeminiPart::Result { id: Some(id), .. } if has_own && id != call => Vec::new(),
         GeminiPart::Blocks(blocks) => blocks,
         GeminiPart::Result { content, .. } => content,
     };
-    parts(result).into_iter().flat_map(blocks).collect()
+    parts.into_iter().flat_map(blocks).collect()
 }
 
 fn usage(fields: &Fields<'_>) -> Option<Usage> {

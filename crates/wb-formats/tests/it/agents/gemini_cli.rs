@@ -55,9 +55,16 @@ fn gone_on(list: &[Value]) -> String {
         parts.retain(|part| part["text"] != "");
         let call = |it: &Value| json!({ "functionCall": { "id": it["id"], "name": it["name"], "args": it["args"] } });
         parts.extend(calls.iter().map(call));
-        let answer = json!({ "id": id, "timestamp": time, "type": "gemini", "content": parts });
         let results: Vec<Value> =
             calls.iter().filter_map(|it| it["result"].as_array()).flatten().cloned().collect();
+        let with_all = |call: &Value| {
+            let mut call = call.clone();
+            call["result"] = results.clone().into();
+            call
+        };
+        let calls: Vec<Value> = calls.iter().map(with_all).collect();
+        let answer =
+            json!({ "id": id, "timestamp": time, "type": "gemini", "content": parts, "toolCalls": calls });
         let results = (!results.is_empty()).then(|| user(id, &results.into()));
         [answer].into_iter().chain(results).collect()
     };
