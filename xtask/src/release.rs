@@ -241,8 +241,17 @@ impl<'a> Release<'a> {
         let mut sh = Command::new("sh");
         sh.arg(self.out.join("install.sh")).env("WB_PREFIX", place);
         program::run(sh.env("WB_RELEASE", format!("file://{}", self.out.display())))?;
-        // Nothing of this machine: no environment, and no library next to the program.
-        self.has_version(Command::new(place.join("bin/wb")).env_clear())
+        self.has_version(Command::new(place.join("bin/wb")).env_clear())?;
+        self.try_alone(place)
+    }
+
+    /// Runs the program where nothing else is: no library, no shell, no environment.
+    fn try_alone(&self, place: &Path) -> Result<(), String> {
+        let example = self.root.join("fixtures/sessions/hello.jsonl");
+        copy(&example, &place.join("session.jsonl"))?;
+        let mut alone = Command::new("unshare");
+        alone.args(["--map-root-user", "--", "chroot"]).arg(place).args(["/bin/wb", "weigh", "/session.jsonl"]);
+        program::output(alone.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")).map(drop)
     }
 
     fn has_version(&self, wb: &mut Command) -> Result<(), String> {
