@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::times::{Times, slowest};
-use crate::{api, bindings, catalog, deep, dist, e2e, layers, package, pages, program, tidy};
+use crate::{api, bindings, catalog, deep, dist, e2e, instructions, layers, package, pages, program, tidy};
 
 /// The action of a step.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ pub(crate) enum Runs {
 }
 
 /// The steps with their names.
-pub(crate) const STEPS: [(&str, Action, Runs); 23] = [
+pub(crate) const STEPS: [(&str, Action, Runs); 24] = [
     ("fmt", Action::Cargo("fmt --all --check"), Runs::All),
     ("layers", Action::Own(layers::run), Runs::All),
     ("catalog", Action::Own(catalog::run), Runs::All),
@@ -43,6 +43,7 @@ pub(crate) const STEPS: [(&str, Action, Runs); 23] = [
     ("clippy", Action::Cargo("clippy --workspace --all-targets --all-features -- -D warnings"), Runs::All),
     ("each crate alone", Action::Own(each_crate_alone), Runs::All),
     ("test", Action::Tests, Runs::All),
+    ("instructions", Action::Own(|root| instructions::run(root, &[])), Runs::All),
     ("rustdoc", Action::Rustdoc("doc --workspace --no-deps --all-features"), Runs::All),
     ("e2e", Action::EndToEnd("e2e --or-skip pi codex"), Runs::Short),
     ("e2e", Action::EndToEnd("e2e --or-skip pi pi-0 codex opencode claude-code"), Runs::Deep),

@@ -19,6 +19,8 @@ mod release;
 mod package;
 mod api;
 mod dist;
+mod growth;
+mod instructions;
 mod pages;
 mod times;
 mod deep;
@@ -57,8 +59,12 @@ usage: cargo xtask <command>
   fuzz [TARGET] [--minutes N]
           feed arbitrary bytes to read, compact, validate and repair, ten minutes each, and write docs/evaluation/fuzz.md;
           needs a nightly toolchain and cargo-fuzz
+  growth  measure how commands grow with the number and size of messages, and write docs/evaluation/growth.md
   house [--write] [--tsv] [--root FOLDER]
           count lines, files, items, functions and words; --write writes docs/evaluation/house.md
+  instructions [--write]
+          count the instructions of commands on composed sessions and compare them with the recorded counts, or record
+          them; needs valgrind
   integrations
           check the plug-ins of crates/wb-cli/integrations against the types of their agents; needs npm
   layers  check that dependencies between crates point down, and external ones are on the list
@@ -95,6 +101,8 @@ fn main() -> ExitCode {
         ["package"] => package::run(&root),
         ["api", ref words @ ..] => api::run(&root, words),
         ["dist"] => dist::run(&root),
+        ["growth"] => growth::run(&root),
+        ["instructions", ref words @ ..] => instructions::run(&root, words),
         ["pages"] => pages::run(&root),
         ["attack" | "e2e" | "sdk" | "integrations" | "peers", ..] => {
             e2e::run(&root, &words.iter().map(String::as_str).collect::<Vec<_>>())

@@ -17,6 +17,8 @@ const PLATFORMS: [(&str, &str, [&str; 2]); 2] = [
 ];
 /// The documents of an archive.
 const DOCUMENTS: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"];
+/// Systems for which the program is checked and not built.
+const CHECKED: [&str; 2] = ["aarch64-apple-darwin", "x86_64-pc-windows-gnu"];
 const SHELLS: [&str; 3] = ["bash", "fish", "zsh"];
 /// The tools that build for older systems and other processors; all are Python packages.
 const TOOLS: [&str; 4] = ["maturin>=1.8,<2", "ziglang", "cargo-zigbuild", "wheel"];
@@ -53,6 +55,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
         release.wheel(wheel, &built)?;
         packages.into_iter().try_for_each(|package| release.platform(package, &built))?;
     }
+    CHECKED.iter().try_for_each(|target| release.check(target))?;
     release.javascript()?;
     release.materials()?;
     release.installer()?;
@@ -104,6 +107,15 @@ impl<'a> Release<'a> {
         let words = ["zigbuild", "--quiet", "--profile", "dist", "-p", "wb-cli", "--target", name];
         self.with_tools(&mut program::cargo(self.root, words))?;
         Ok(target()?.join(name).join("dist/wb"))
+    }
+
+    /// Checks that the program compiles for a system that is not built for here.
+    fn check(&self, name: &str) -> Result<(), String> {
+        program::run(Command::new("rustup").args(["target", "add", name]))?;
+        let words = ["check", "--quiet", "-p", "wb-cli", "--target", name];
+        self.with_tools(Command::new(self.tools.join("cargo-zigbuild")).args(words).current_dir(self.root))?;
+        println!("release: the program compiles for {name}; it was neither linked nor run there");
+        Ok(())
     }
 
     /// Packs the program with documents, completions and the manual.
@@ -250,7 +262,11 @@ impl<'a> Release<'a> {
         let example = self.root.join("fixtures/sessions/hello.jsonl");
         copy(&example, &place.join("session.jsonl"))?;
         let mut alone = Command::new("unshare");
-        alone.args(["--map-root-user", "--", "chroot"]).arg(place).args(["/bin/wb", "weigh", "/session.jsonl"]);
+        alone.args(["--map-root-user", "--", "chroot"]).arg(place).args([
+            "/bin/wb",
+            "weigh",
+            "/session.jsonl",
+        ]);
         program::output(alone.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")).map(drop)
     }
 

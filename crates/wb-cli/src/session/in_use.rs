@@ -1,7 +1,9 @@
 //! Detects whether another program is working on a session.
 
 use std::fs::{File, TryLockError};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+#[cfg(target_os = "linux")]
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use wb_formats::codex::lock_path;
