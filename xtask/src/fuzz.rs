@@ -139,21 +139,19 @@ impl Run {
 const TITLE: &str = "\
 # Any bytes
 
-[cargo-fuzz](https://github.com/rust-fuzz/cargo-fuzz) feeds arbitrary bytes to everything that reads files of
-others. It starts from the composed files of this repository and keeps inputs that reach new code; every other
-time it changes values of the JSON instead of bytes. A panic is a finding, and so is a broken law:
+[cargo-fuzz](https://github.com/rust-fuzz/cargo-fuzz) feeds arbitrary bytes to everything that reads foreign files,
+starting from the composed files of this repository; every other time it changes values of the JSON instead of bytes.
+A panic is a finding, and so is a broken law:
 
-- `read`: a session that opens shows all its conversations and segments, and an empty change keeps its bytes;
-- `compact`: with each strategy, for a window that is too small: no new refusal by the agent's providers, the
-  result reads as planned, and undo restores the bytes;
+- `read`: a session that opens shows all its conversations, and an empty change keeps its bytes;
+- `compact`, with each strategy and a small window: no new refusal, the result reads as planned, undo restores the bytes;
 - `validate`: any JSON as a request in the four dialects, and any session as its next request;
-- `repair`: any JSON as a request, any session: no new refusal, the result reads as planned, no text of user or
-  model is lost, a second repair changes nothing, and undo restores the bytes;
-- `call`: any text as a call in JSON, and any JSON as the messages of one: it has one answer, the same each time;
-- `compose`: requests composed of blocks of each type in the providers' libraries: what only one provider has
-  identifies its requests, and a repair leaves nothing that the provider refuses;
-- `damage`: logs of agents, damaged as crashes, other programs and hosts damage them: all of the above, and what a
-  repair reports as left is what `validate` and `doctor` find.
+- `repair`: as `compact`; also no text of user or model is lost, and a second repair changes nothing;
+- `call`: any text as a call in JSON, or as its messages, has one answer, the same each time;
+- `compose`: in requests of blocks of each type, what only one provider has identifies its requests, and a repair
+  leaves nothing that the provider refuses;
+- `damage`: logs damaged as crashes and hosts damage them: all of the above, and `validate` and `doctor` find what a
+  repair reports as left.
 
 Each row is the last run of its target.
 

@@ -14,9 +14,8 @@ const PAGE: &str = "docs/evaluation/weight.md";
 const HEAD: &str = "\
 # Weight
 
-The number of registry crates that are compiled into each crate of this workspace, with normal and build
-dependencies, on this platform: those of `cargo tree -e normal,build`, each name and version once. The first
-figure is with default features; each feature is followed by the number that it adds to no features at all.
+The registry crates that are compiled into each crate of this workspace on this platform, by `cargo tree -e
+normal,build`, each name and version once: with default features, and what each feature adds to none.
 `cargo xtask weight` writes this page from `Cargo.lock`.
 
 ";

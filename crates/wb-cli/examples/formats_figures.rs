@@ -49,10 +49,9 @@ enum Written {
 const HEAD: &str = "\
 # Every format on real files
 
-Real files of agents and APIs, which are not part of this repository, were read, written unchanged, and compacted
-for windows of 8,000, 32,000 and 200,000 tokens (the last one forced), without a model. A compaction is written
-natively into a copy, and the copy is read again. Where the format cannot hold what the default strategy plans, our
-own form of the messages is checked instead.
+Real files of agents and APIs, not part of this repository, were read, written unchanged, and compacted without a model
+for windows of 8,000, 32,000 and 200,000 tokens (the last one forced). Each compaction is written into a copy, which is
+read again. If the format cannot hold it, the messages in our own form are checked instead.
 
 - date: DATE
 - commit: COMMIT
@@ -62,9 +61,9 @@ own form of the messages is checked instead.
 
 const COLUMNS: &str = "Columns:
 
-- *same bytes*: files that an empty change leaves byte for byte as they were
-- *refused before*: files whose own dialect refuses something in the untouched session, by the rules of `wb-dialect`
-- *native*, *not native*: compactions written in the form of the agent, and those that its format cannot hold
+- *same bytes*: files that an empty change leaves unchanged
+- *refused before*: files in which `wb-dialect` finds a fault before any compaction
+- *native*, *not native*: compactions written as the agent would, and those that its format cannot hold
 - *new refusals*: findings in a compaction that the untouched session does not have, in any of four dialects
 
 | format | files | messages | same bytes | refused before | native | not native | new refusals |

@@ -145,8 +145,8 @@ fn below_floors(found: &PeerResults) -> Vec<String> {
 const TITLE: &str = "\
 # Suites of peers
 
-Suites that other projects wrote, run against `wb compact` without a model. Words that are still there count;
-whether a model would use them is not asked.
+Suites of other projects, run against `wb compact` without a model. They count words that are still there, not
+whether a model would use them.
 ";
 
 fn page(found: &PeerResults) -> String {

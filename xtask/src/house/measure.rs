@@ -16,7 +16,10 @@ pub(crate) type Figure = (String, String);
 pub(crate) const CRATE: &str = "crate ";
 
 /// The start of the name of a figure of a step of CI.
-const STEP: &str = "seconds of CI: ";
+pub(crate) const STEP: &str = "seconds of CI: ";
+
+/// The name of the figure of all steps.
+pub(crate) const ALL_STEPS: &str = "seconds of CI: all";
 
 /// Measures a tree.
 pub(crate) fn figures(tree: &Tree) -> Vec<Figure> {

@@ -3,19 +3,21 @@
 mod doors;
 mod measure;
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::program::{commit_of_head, write};
 use crate::tidy::tree::Tree;
-use measure::{CRATE, Figure, figures};
+use measure::{ALL_STEPS, CRATE, Figure, STEP, figures};
 
 /// The page that is written.
 const PAGE: &str = "docs/evaluation/house.md";
 
 /// The figures of an earlier commit, whose first line names it.
 const BEFORE: &str = "docs/evaluation/house.tsv";
+
+/// All figures of this commit, also those that the page leaves out.
+const NOW: &str = "docs/evaluation/data/house.tsv";
 
 const USAGE: &str = "usage: cargo xtask house [--write] [--tsv] [--root FOLDER]";
 
@@ -41,6 +43,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     let text = std::fs::read_to_string(root.join(BEFORE)).map_err(|error| format!("{BEFORE}: {error}"))?;
     let page = page(&text, &commit, &now);
     if is_written {
+        write(root, NOW, rows(&commit, &now))?;
         return write(root, PAGE, page);
     }
     print!("{page}");
@@ -62,28 +65,19 @@ fn page(before: &str, commit: &str, now: &[Figure]) -> String {
         .collect();
     let past = before.first().map_or("before", |(_, commit)| commit);
     let mut page = format!(
-        "# The house\n\nThe size of this repository at `{past}` and now, at {commit}, counted from the sources alone.\n\
-         `cargo xtask house --write` writes this page. Lines of source are those of `src` without tests; lines of tests\n\
-         are those under `#[cfg(test)]` and in `tests`. `cargo xtask ci --record` measures seconds of CI.\n\n\
+        "# The house\n\nThe size of this repository at `{past}` and now, at {commit}, counted from the sources. `cargo xtask house\n\
+         --write` writes this page. Tests are the lines under `#[cfg(test)]` and in `tests`, source the others. Rows of each\n\
+         crate and each step of CI: [then](house.tsv), [now](data/house.tsv).\n\n\
          measure | {past} | now\n--- | ---: | ---:\n"
     );
-    let (crates, others): (Vec<&str>, Vec<&str>) =
-        names(&before, now).iter().partition(|name| name.starts_with(CRATE));
-    for name in others {
+    for name in names(&before, now).into_iter().filter(|name| is_on_page(name)) {
         let _ = writeln!(page, "{name} | {} | {}", value(&before, name), value(now, name));
     }
-    let _ = writeln!(
-        page,
-        "\ncrate | source at {past} | source now | tests at {past} | tests now\n--- | ---: | ---: | ---: | ---:"
-    );
-    for name in crates.into_iter().collect::<BTreeSet<_>>() {
-        let (before, now) = (value(&before, name), value(now, name));
-        let (before, now) =
-            (before.split_once(' ').unwrap_or(("–", "–")), now.split_once(' ').unwrap_or(("–", "–")));
-        let name = name.trim_start_matches(CRATE);
-        let _ = writeln!(page, "{name} | {} | {} | {} | {}", before.0, now.0, before.1, now.1);
-    }
     page
+}
+
+fn is_on_page(name: &str) -> bool {
+    !name.starts_with(CRATE) && (!name.starts_with(STEP) || name == ALL_STEPS)
 }
 
 /// Returns the names of both lists in the order of the newer one, those that are only in the older
@@ -102,16 +96,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_compares_figures_and_crates_of_both_commits() {
+    fn the_page_compares_the_figures_of_both_commits_except_those_of_crates_and_steps() {
         let figure = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let before =
             rows("0a1b2c3", &[figure("crate a", "3 4"), figure("lines of README", "9"), figure("gone", "1")]);
-        let page = page(
-            &before,
-            "4d5e6f7",
-            &[figure("crate a", "2 5"), figure("crate b", "1 1"), figure("lines of README", "8")],
+        let now = [
+            figure("crate a", "2 5"),
+            figure("lines of README", "8"),
+            figure("seconds of CI: fmt", "1"),
+            figure(ALL_STEPS, "9"),
+        ];
+        let page = page(&before, "4d5e6f7", &now);
+        assert!(
+            page.ends_with("\nlines of README | 9 | 8\nseconds of CI: all | – | 9\ngone | 1 | –\n"),
+            "{page}"
         );
-        assert!(page.contains("\nlines of README | 9 | 8\ngone | 1 | –\n"), "{page}");
-        assert!(page.contains("\na | 3 | 2 | 4 | 5\nb | – | 1 | – | 1\n"), "{page}");
+        assert!(!page.contains("crate a |") && !page.contains("fmt"), "{page}");
     }
 }

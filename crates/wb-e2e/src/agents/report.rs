@@ -14,12 +14,11 @@ pub(crate) const FILE: &str = "docs/evaluation/hosts.md";
 const TITLE: &str = "\
 # Compacted sessions in their agents
 
-A scripted model had each agent make nine tool calls in a session of two prompts, twice two of them at
-once. `wb` compacted the session where the agent keeps it, and the agent continued; then `wb` undid the
-compaction, and the agent continued again. Checked each time: the first request that the agent sent, and
-that every call is answered in all of them. Each row is one run. Gemini CLI repeats each output when it
-continues an untouched session; that is not counted. It then writes the whole list again in other words;
-`wb` recognizes it and undoes its compaction all the same. Its `--list-sessions` was not run.
+A scripted model had each agent make nine tool calls in two prompts. `wb` compacted the session where the
+agent keeps it, and the agent continued; `wb` undid the compaction, and the agent continued again. Checked
+each time: the first request of the agent, and that every call is answered in all of them. A row is a run.
+Gemini CLI repeats outputs when it continues an untouched session, which is not counted, and writes the
+whole list again in other words; `wb` undoes its compaction all the same. `--list-sessions` was not run.
 
 - command: `cargo xtask e2e all --record`, and `cargo xtask e2e claude-code gemini-cli --record`
 ";
@@ -32,12 +31,11 @@ const TABLE: &str = "\
 const PLUGGED_TITLE: &str = "## With our plug-in\n\n";
 
 const PLUGGED: &str = "\
-The agent compacts by itself, and our plug-in asks `wb hook`. In the case *ours* the window is reported full
-in the second prompt and is full in the third, each prompt in a separate process; in *asked for* the user
-asks for a compaction with words and undoes it later with `wb undo` (rows of 2026-11-23 and later). In the
-others something else replaces `wb`, and the agent has to compact in its normal way. The model ends *ours* (rows of
-2026-11-29 and later) by calling `recall` for what the first compaction folded, and the next request has its exact
-words. Seconds are the longest
+The agent compacts by itself, and our plug-in asks `wb hook`. In *ours* the window is reported full in the
+second prompt and is full in the third, each prompt in a separate process; at the end (rows of 2026-11-29 and
+later) the model calls `recall` for what was folded, and the next request has its exact words. In *asked for*
+the user asks for a compaction with words and undoes it with `wb undo`. In the other cases `wb` is missing,
+crashes, hangs or prints nonsense, and the agent has to compact in its *normal way*. Seconds are the longest
 time between an answer of the provider and the next request, tools included. In all runs outputs are
 unchanged, nothing but the provider listens on a port, requests keep the order of the dialect, and no log of
 `wb` contains words of a message.
@@ -52,10 +50,10 @@ const PLUGGED_TABLE: &str = "\
 const INFORMED_TITLE: &str = "## With our instructions for its summary\n\n";
 
 const INFORMED_TEXT: &str = "\
-This agent accepts no text in place of its model's summary. `wb install` gives it instructions for that
-request, and a hook that adds what `wb` knows of the whole session. The window was reported full in the first
-prompt; then the model called `recall` (rows of 2026-11-29 and later); after `wb uninstall` it was full once more, and the request for a summary had the agent's
-instructions again. Hooks ran without being trusted (`--dangerously-bypass-hook-trust`).
+This agent accepts no text in place of its model's summary, so `wb install` adds instructions for that request
+and a hook with what `wb` knows of the session. The window was reported full, and then the model called `recall`
+(rows of 2026-11-29 and later). After `wb uninstall` the next request for a summary had the agent's instructions
+again. Hooks ran without being trusted (`--dangerously-bypass-hook-trust`).
 
 ";
 

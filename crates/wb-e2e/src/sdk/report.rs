@@ -12,11 +12,10 @@ const BY_HAND: &str = "## A real inference server\n";
 const TITLE: &str = "\
 # Our requests in the official SDKs
 
-The official Python SDKs send what `wb-dialect` encodes to a local provider. It checks each body against the
-documentation of the real provider: keys, types, roles, parts, pairs, order, numbers. Its rules share no code
-with `wb-dialect`; they were written from memory of the public pages by somebody who had read our rules, so
-they are a second reading of the same knowledge. What arrives must say what was encoded, and the SDK must
-read the answer with strict types. **No real provider was asked.**
+The official Python SDKs send what `wb-dialect` encodes to a local provider, which checks each body: keys,
+types, roles, parts, pairs, order, numbers. Its rules share no code with `wb-dialect`, but were written from
+memory of the public pages by somebody who had read ours. What arrives must say what was encoded, and the SDK
+must read the answer with strict types. **No real provider was asked.**
 
 - command: `cargo xtask sdk --record`
 ";
@@ -27,11 +26,11 @@ const COLUMNS: &str = "\
 ";
 
 const NOTES: &str = "
-- *untouched*, *compacted*: our fixtures unchanged and after `wb compact --force`. *converted*: the output of
-  `wb convert`. What our rules refuse of an untouched one is sent, has to be refused, and is then sent repaired.
-- *made*: requests with a system text, tools, reasoning, pictures and a failed result.
-- *examples*: a passing, a failing and a repaired request for each rule of `wb-dialect`; the second is refused.
-- A test breaks one thing at a time in the made requests (`spoiled.rs`) and requires that each fault is named.
+- *untouched*, *converted*, *compacted*: our fixtures as they are, by `wb convert`, and by `wb compact --force`.
+  What our rules refuse of an untouched one has to be refused, and is then sent repaired.
+- *made*: requests with a system text, tools, reasoning, pictures and a failed result. A test breaks one thing
+  at a time in them (`spoiled.rs`), and each fault has to be named.
+- *examples*: a passing, a failing and a repaired request for each rule; the second has to be refused.
 
 ";
 

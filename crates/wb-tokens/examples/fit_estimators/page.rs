@@ -109,26 +109,23 @@ const INTRO: &str = "\
 
 Written by `cargo xtask fit-estimators` on DATE, from sessions that are not part of the repository; do not edit.
 
-[`FittedCounter`](../../crates/wb-budget/src/count/fitted.rs) estimates tokens from sixteen counts: the bytes of
-twelve classes, and the runs of four of them. Its [weights](../../crates/wb-budget/src/count/fitted_weights.rs) were
-fitted by least squares of relative errors on the exact counts of `o200k_base`. A negative error is an estimate that
-was too low; \"worst\" is the lowest of them.
+[`FittedCounter`](../../crates/wb-budget/src/count/fitted.rs) estimates tokens from the bytes of twelve classes
+and the runs of four of them. Its [weights](../../crates/wb-budget/src/count/fitted_weights.rs) were fitted by least
+squares of relative errors on exact counts of `o200k_base`. A negative error is an estimate that was too low; \"worst\" is the lowest of them.
 
 ## Texts of sessions, by kind
 
-Texts of at least 200 bytes, each once. **Each kind is estimated by weights that were fitted without it.** Other scripts and
-encoded data are rare in sessions; errors on composed texts, which are part of the fit, are in
-[`estimators.tsv`](data/estimators.tsv).
+Texts of at least 200 bytes, each once. **Each kind is estimated by weights that were fitted without it.** Errors on
+composed texts of other scripts and encoded data, which are part of the fit, are in [`estimators.tsv`](data/estimators.tsv).
 
 ";
 
 const REPORTED: &str = "
 ## What providers reported
 
-Growth of a prompt between two requests, compared with the provider's count of the second one less the first one and
-its answer: 400 tokens or more, no images, 8 tokens for each message. Claude's weights are those of OpenAI times the
-median ratio over pi, whose files contain everything that it sends. Claude Code adds reminders that its files do not
-contain, so every estimate is too low there, and `ContextTracker` learns that from usage. The last column compares exact
-counts of `o200k_base` with those that OpenAI reported.
+Growth of a prompt between two requests by the provider's counts, 400 tokens or more, no images, 8 tokens for each
+message. Claude's weights are those of OpenAI times the median ratio over pi, whose files contain all that it sends.
+Claude Code adds reminders that its files lack, so every estimate is too low there; `ContextTracker` learns that from
+usage. The last column compares exact counts of `o200k_base` with OpenAI's.
 
 ";
