@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 
 /// The variable that names the file of times.
 const FILE: &str = "WB_TEST_TIMES";
-const N_SLOWEST: usize = 10;
+/// The number of tests that are listed.
+pub(crate) const N_SLOWEST: usize = 10;
 
 /// The name and the seconds of a test.
 #[derive(Clone, Debug, PartialEq)]
