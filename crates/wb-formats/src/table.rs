@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use wb_record::Ability;
+use wb_record::Abilities;
 
 use crate::formats::{FORMATS, FormatRow};
 
@@ -10,42 +10,45 @@ use crate::formats::{FORMATS, FormatRow};
 const NEW_SESSIONS: &str = "
 `wb convert FILE --to claude-code|codex|pi` writes a new session of one of these agents from the messages of any
 format. Texts, calls, results, their order and marks of failures survive; Codex marks a failure only in the text of
-the result. System texts, definitions of tools and counts are lost, and thoughts that the provider did not sign, except
-in pi. `wb convert` lists all losses with counts before it writes. No agent was tried with a converted session yet. There
-is no conversion to opencode, whose sessions are rows of a database that it creates itself, nor to agents whose format is
-only known from reading it.
+the result. System texts, definitions of tools, counts and thoughts that the provider did not sign (except in pi) are
+lost; `wb convert` lists all losses with counts before it writes. No agent was tried with a converted session yet. There
+is no conversion to opencode, which creates the rows of its database itself, nor to formats that are only known from
+reading them.
 ";
 
-/// Returns the page on the writable parts of each format: a table, and the reasons below it.
+/// Returns the page on the formats: what cannot be written in each and why, and a table of files.
 pub fn formats_table() -> String {
     let mut page = String::from(
-        "# Formats\n\nThe formats that are read, and what a compaction and a repair can write in each. `wb formats --json` says the same; \
-         `cargo xtask schema` writes this page.\n\n\
-         | format | a digest for the oldest messages | one in the middle | results cleared | results shortened | files restored | renamed call IDs |\n\
-         |---|---|---|---|---|---|---|\n",
+        "# Formats\n\nThe formats that are read; `wb formats --json` says the same, and `cargo xtask schema` writes this page. A compaction\n\
+         and a repair can write in each: a digest for the oldest messages, one in the middle, cleared and shortened results,\n\
+         restored files, renamed call IDs. Not written are:\n\n",
     );
-    let mut reasons = String::new();
     for FormatRow { format, .. } in FORMATS {
-        let it = format.abilities();
-        let named = [
-            ("a digest for the oldest messages", it.fold_head),
-            ("a digest in the middle", it.fold_inside),
-            ("clearing a result", it.clear),
-            ("shortening a result", it.body),
-            ("restoring files", it.insert),
-            ("renamed call IDs", it.call_ids),
-        ];
-        let cells: Vec<&str> =
-            named.iter().map(|(_, can)| if can.is_there() { "yes" } else { "no" }).collect();
-        let _ = writeln!(page, "| `{}` | {} |", format.name(), cells.join(" | "));
-        for (what, why) in named.iter().filter_map(|(what, can)| Some((what, Ability::why_not(*can)?))) {
-            let _ = writeln!(reasons, "- `{}`, {what}: {why}", format.name());
+        for (why, parts) in refused_parts(&format.abilities()) {
+            let _ = writeln!(page, "- `{}`, {}: {why}", format.name(), parts.join(", "));
         }
     }
-    if !reasons.is_empty() {
-        page = format!("{page}\nWhat cannot be written, and why:\n\n{reasons}");
-    }
     page + &files_table() + NEW_SESSIONS
+}
+
+/// Returns the parts of a compaction or repair that cannot be written, by the reason.
+fn refused_parts(abilities: &Abilities) -> Vec<(&'static str, Vec<&'static str>)> {
+    let parts = [
+        ("a digest for the oldest messages", abilities.fold_head),
+        ("a digest in the middle", abilities.fold_inside),
+        ("cleared results", abilities.clear),
+        ("shortened results", abilities.body),
+        ("restored files", abilities.insert),
+        ("renamed call IDs", abilities.call_ids),
+    ];
+    let mut refused: Vec<(&'static str, Vec<&'static str>)> = Vec::new();
+    for (part, why) in parts.into_iter().filter_map(|(part, can)| Some((part, can.why_not()?))) {
+        match refused.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, parts)) => parts.push(part),
+            None => refused.push((why, vec![part])),
+        }
+    }
+    refused
 }
 
 /// Returns the table of files, compactions, usage and versions.
