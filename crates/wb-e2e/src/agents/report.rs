@@ -16,8 +16,9 @@ const TITLE: &str = "\
 
 A scripted model had each agent make nine tool calls in two prompts. `wb` compacted the session where the
 agent keeps it, and the agent continued; `wb` undid the compaction, and the agent continued again. Each time
-its first request was checked, and that every call is answered in all requests. A row is a run. Gemini CLI repeats outputs when it continues an untouched session, which is not counted, and writes the
-whole list again in other words; `wb` undoes its compaction all the same. `--list-sessions` was not run.
+its first request was checked, and that every call is answered in all requests. A row is a run. Gemini CLI
+repeats outputs when it continues an untouched session, which is not counted, and writes the whole list again
+in other words; `wb` undoes its compaction all the same. `--list-sessions` was not run.
 
 - command: `cargo xtask e2e all --record`, and `cargo xtask e2e claude-code gemini-cli --record`
 ";

@@ -111,7 +111,8 @@ Written by `cargo xtask fit-estimators` on DATE, from sessions that are not part
 
 [`FittedCounter`](../../crates/wb-budget/src/count/fitted.rs) estimates tokens from the bytes of twelve classes
 and the runs of four of them. Its [weights](../../crates/wb-budget/src/count/fitted_weights.rs) were fitted by least
-squares of relative errors on exact counts of `o200k_base`. A negative error is an estimate that was too low; \"worst\" is the lowest of them.
+squares of relative errors on exact counts of `o200k_base`. A negative error is an estimate that was too low; \"worst\" is
+the lowest of them.
 
 ## Texts of sessions, by kind
 
