@@ -8,8 +8,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use crate::speed::{dist, instructions};
 use crate::times::{Times, slowest};
-use crate::{api, bindings, catalog, deep, dist, e2e, instructions, layers, package, pages, program, tidy};
+use crate::{api, bindings, catalog, deep, e2e, layers, package, pages, program, tidy};
 
 /// The action of a step.
 #[derive(Clone, Copy, Debug)]
@@ -204,7 +205,7 @@ mod tests {
         assert!(short.iter().all(|name| deep.contains(name)));
         assert_eq!(short[..4], ["fmt", "layers", "catalog", "tidy"]);
         assert_eq!(
-            deep[10..],
+            deep[11..],
             [
                 "bindings",
                 "integrations",

@@ -18,9 +18,7 @@ mod bindings;
 mod release;
 mod package;
 mod api;
-mod dist;
-mod growth;
-mod instructions;
+mod speed;
 mod pages;
 mod times;
 mod deep;
@@ -100,9 +98,9 @@ fn main() -> ExitCode {
         ["wasm-package", module, out] => bindings::glue(module, out),
         ["package"] => package::run(&root),
         ["api", ref words @ ..] => api::run(&root, words),
-        ["dist"] => dist::run(&root),
-        ["growth"] => growth::run(&root),
-        ["instructions", ref words @ ..] => instructions::run(&root, words),
+        ["dist"] => speed::dist::run(&root),
+        ["growth"] => speed::growth::run(&root),
+        ["instructions", ref words @ ..] => speed::instructions::run(&root, words),
         ["pages"] => pages::run(&root),
         ["attack" | "e2e" | "sdk" | "integrations" | "peers", ..] => {
             e2e::run(&root, &words.iter().map(String::as_str).collect::<Vec<_>>())

@@ -63,7 +63,7 @@ pub const ALL_DONE: &str = "- All tasks of the agent's list are done";
 /// Begins the entry for the plan approved last.
 pub const APPROVED: &str = "- The plan that the user approved last: ";
 /// Begins the entry for a list of tasks in a file.
-pub const TICKED: &str = "- A list in a file tells what is done and what is open: ";
+pub const TICKED: &str = "- Task list in a file: ";
 /// Begins the name of the task ticked off last.
 pub const TICKED_LAST: &str = "; ticked off last: ";
 /// Notes a request after the list was finished.
@@ -71,7 +71,7 @@ pub const ASKED_SINCE: &str = "; the user has asked for more since";
 /// Begins the entry that counts omitted constraints.
 pub const LEFT_OUT: &str = "- Left out for want of room: ";
 /// Refers to constraints in the messages that follow the digest.
-pub const USER_MESSAGES_APPLY: &str = "- What the user's messages beside this digest say holds too.";
+pub const USER_MESSAGES_APPLY: &str = "- The user messages that follow this digest also apply.";
 /// Introduces the quotes of single lines.
 pub const EXCERPTS: &str =
     "- Single lines as they were last shown; others are left out, and some may have changed since:";

@@ -1,5 +1,5 @@
-//! An agent without a compaction of ours: `wb` compacts its session by hand, and its model looks up
-//! what was folded.
+//! An agent that does not compact by itself: `wb` compacts its session by hand, and its model looks
+//! up what was folded.
 
 use super::hosts::{Compacts, Session};
 use super::play::Play;

@@ -35,7 +35,7 @@ impl Outcome {
         (Self::Ok, "ok"),
         (Self::Failed, "failed"),
         (Self::NotThere, "not there"),
-        (Self::Unknown, "end unknown"),
+        (Self::Unknown, "outcome unknown"),
     ];
 
     /// Returns the name of the outcome in a digest.

@@ -400,7 +400,7 @@ fn a_list_in_a_file_has_its_last_ticked_task() {
             Message::tool_result(id, "edit", "Edited docs/plan.md."),
         ]
     };
-    let list = "- A list in a file tells what is done and what is open: docs/plan.md; ticked off last: ";
+    let list = "- Task list in a file: docs/plan.md; ticked off last: ";
     let mut talk = vec![Message::user("Go on with the plan.")];
     talk.extend(edit("c1", "- [ ] round the tax", "- [ ] round the tax up"));
     assert!(lines(&digest(&talk, None), "- A list").is_empty());

@@ -139,7 +139,7 @@ fn text_of(message: &Message, is_first: bool) -> Result<String, NotExpressible> 
         (_, Some(text)) if is_first && markers::is_dropped_mark(message) => Ok(text.to_owned()),
         (_, Some(text)) if !is_first && markers::restored_file(message).is_some() => Ok(text.to_owned()),
         _ if is_first => Err(refused("what stands in front of all that stays must be a digest")),
-        _ => Err(refused("beside a digest only restored files can stand")),
+        _ => Err(refused("next to a digest only restored files can be written")),
     }
 }
 

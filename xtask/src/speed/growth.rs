@@ -46,7 +46,7 @@ const WORDS: [&str; 16] = [
 
 /// One measurement.
 #[derive(Clone, Copy, Debug)]
-struct Row {
+struct Measured {
     command: &'static str,
     n_messages: usize,
     n_bytes: usize,
@@ -66,7 +66,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         }
         compose(&session, n_messages, n_bytes)?;
         for command in COMMANDS {
-            let row = Row { command, n_messages, n_bytes, seconds: quickest(&wb, command, &session)? };
+            let row = Measured { command, n_messages, n_bytes, seconds: quickest(&wb, command, &session)? };
             println!("{}", line(&row));
             rows.push(row);
         }
@@ -79,7 +79,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     report("growth", &findings(&rows))
 }
 
-fn line(row: &Row) -> String {
+fn line(row: &Measured) -> String {
     format!("{}\t{}\t{}\t{:.3}", row.command, row.n_messages, row.n_bytes, row.seconds)
 }
 
@@ -128,9 +128,9 @@ fn quickest(wb: &Path, command: &str, session: &Path) -> Result<f64, String> {
 
 /// Returns the slopes of each command and size on logarithmic scales, between counts that take long
 /// enough to be compared.
-fn slopes(rows: &[Row]) -> Vec<(&Row, f64)> {
+fn slopes(rows: &[Measured]) -> Vec<(&Measured, f64)> {
     let pairs = rows.iter().enumerate().filter_map(|(at, row)| {
-        let is_next = |next: &&Row| next.command == row.command && next.n_bytes == row.n_bytes;
+        let is_next = |next: &&Measured| next.command == row.command && next.n_bytes == row.n_bytes;
         let next = rows[at + 1..].iter().find(is_next)?;
         let n_times = next.n_messages as f64 / row.n_messages as f64;
         (row.seconds >= LEAST_SECONDS).then(|| (next, (next.seconds / row.seconds).ln() / n_times.ln()))
@@ -138,12 +138,12 @@ fn slopes(rows: &[Row]) -> Vec<(&Row, f64)> {
     pairs.collect()
 }
 
-fn findings(rows: &[Row]) -> Vec<String> {
+fn findings(rows: &[Measured]) -> Vec<String> {
     let steep = slopes(rows).into_iter().filter(|(_, slope)| *slope > MOST_SLOPE);
     steep.map(|(row, slope)| format!("{}: slope {slope:.2}", line(row))).collect()
 }
 
-fn page(date: &str, rows: &[Row]) -> String {
+fn page(date: &str, rows: &[Measured]) -> String {
     let mut text = format!(
         "# Growth\n\nThe time of a command on composed sessions, start included, quickest of {N_RUNS} runs; 2 cores, \
          commit of {date}; `cargo xtask growth`. Rows: [`growth.tsv`](data/growth.tsv). A slope of 1 on logarithmic \
@@ -155,14 +155,14 @@ fn page(date: &str, rows: &[Row]) -> String {
     for row in rows {
         let slope = slopes.iter().find(|(at, _)| std::ptr::eq(*at, row));
         let slope = slope.map_or_else(String::new, |(_, slope)| format!("{slope:.2}"));
-        let Row { command, n_messages, n_bytes, seconds } = row;
+        let Measured { command, n_messages, n_bytes, seconds } = row;
         let _ = writeln!(text, "| `{command}` | {n_messages} | {n_bytes} | {seconds:.3} | {slope} |");
     }
     text
 }
 
 /// Draws the seconds over the messages, both on logarithmic scales.
-fn curves(rows: &[Row]) -> String {
+fn curves(rows: &[Measured]) -> String {
     const COLOURS: [&str; 3] = ["#0969da", "#1a7f37", "#9a6700"];
     let x = |n: usize| 60.0 + 130.0 * ((n as f64).log10() - 2.0);
     let y = |seconds: f64| 210.0 - 60.0 * (seconds.log10() + 0.5);
@@ -187,7 +187,7 @@ fn curves(rows: &[Row]) -> String {
     let lines =
         COMMANDS.iter().flat_map(|command| SIZES.iter().zip(COLOURS).map(move |line| (command, line)));
     for (nth, (command, (size, colour))) in lines.enumerate() {
-        let is_of = |row: &&Row| row.command == *command && row.n_bytes == *size;
+        let is_of = |row: &&Measured| row.command == *command && row.n_bytes == *size;
         let points: Vec<String> = rows
             .iter()
             .filter(is_of)
@@ -211,8 +211,8 @@ fn curves(rows: &[Row]) -> String {
 mod tests {
     use super::*;
 
-    fn row(n_messages: usize, seconds: f64) -> Row {
-        Row { command: "weigh", n_messages, n_bytes: 100, seconds }
+    fn row(n_messages: usize, seconds: f64) -> Measured {
+        Measured { command: "weigh", n_messages, n_bytes: 100, seconds }
     }
 
     #[test]

@@ -1,0 +1,5 @@
+//! The time that commands take.
+
+pub(crate) mod dist;
+pub(crate) mod growth;
+pub(crate) mod instructions;
