@@ -25,6 +25,10 @@ const OPTIONAL: [&str; 1] = ["schemars"];
 /// External crates for the crates that wait for something.
 const ASYNC: [&str; 5] = ["async-trait", "futures-channel", "futures-util", "tokio", "tokio-util"];
 
+/// External crates of the store in PostgreSQL.
+const POSTGRES: [&str; 5] =
+    ["percent-encoding", "rustls", "rustls-platform-verifier", "tokio-postgres", "tokio-postgres-rustls"];
+
 /// A crate's place: its layer, none for what only tests and developers use.
 #[derive(Clone, Copy, Debug)]
 struct Room {
@@ -65,7 +69,7 @@ const ROOMS: &[Room] = &[
     room("wb-tokens", 3, Diet::Free),
     room("wb-providers", 3, Diet::Free),
     room("wb-conductor", 4, Diet::Async(&[])),
-    room("wb-session", 5, Diet::Async(&[])),
+    room("wb-session", 5, Diet::Async(&POSTGRES)),
     room("wb-formats", 6, Diet::Sync(&["memchr"])),
     room("wb-compat", 4, Diet::Sync(&[])),
     room("wb-replay", 7, Diet::Sync(&["maud", "memchr"])),

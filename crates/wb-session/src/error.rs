@@ -103,23 +103,37 @@ pub enum StoreError {
         /// The place that was asked for.
         position: u64,
     },
-    /// The database has tables of another version, or of another program.
-    #[error("{}: a database of version {found}, and only version {known} is known", path.display())]
+    /// The database has tables of a newer version.
+    #[error("{}: the tables have version {found}, and only versions up to {known} are known", path.display())]
     OtherVersion {
-        /// The file.
+        /// The database.
         path: PathBuf,
-        /// The value of its `user_version`.
+        /// Their version.
         found: i64,
         /// The version that is written.
         known: i64,
     },
+    /// The database has no such session.
+    #[error("{}: the database has no such session", path.display())]
+    NoSession {
+        /// The database and the session.
+        path: PathBuf,
+    },
+    /// The session to begin is there.
+    #[error("{}: the session exists already", path.display())]
+    SessionExists {
+        /// The database and the session.
+        path: PathBuf,
+    },
     /// The database failed.
-    #[error("{}: the database failed: {what}", path.display())]
+    #[error("{}: {what}", path.display())]
     Database {
-        /// The file.
+        /// The database and the session.
         path: PathBuf,
         /// The message.
         what: String,
+        /// What the user can do about it.
+        hint: &'static str,
     },
 }
 
@@ -138,10 +152,12 @@ impl StoreError {
             Self::ReadOnly { .. } => "open the session for writing",
             Self::BadRecord { .. } => "append one JSON object without a line feed",
             Self::NoRecord { .. } => "use positions that this store gave",
-            Self::OtherVersion { .. } => {
-                "name another file; a newer version of this program may know this one"
+            Self::OtherVersion { .. } => "use a newer version of this program",
+            Self::NoSession { .. } => {
+                "name a session after the database: postgres://user@host/database#session"
             }
-            Self::Database { .. } => "check that the file is a database and is not in use",
+            Self::SessionExists { .. } => "open it instead, or name another session",
+            Self::Database { hint, .. } => hint,
         }
     }
 }

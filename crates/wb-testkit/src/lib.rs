@@ -77,6 +77,7 @@ pub mod workload;
 pub mod logs;
 pub mod three_level;
 pub mod loopback;
+pub mod postgres;
 pub mod injections;
 
 pub use script::{script, script_turns, to_turns};

@@ -18,7 +18,7 @@ const SKIPPED: &str = "WB_SKIPPED";
 pub fn shared(path: &str) -> Option<PathBuf> {
     let path = place(path);
     if !path.exists() {
-        skip(&path);
+        skip(&format!("there is no {}", path.display()));
         return None;
     }
     Some(path)
@@ -53,10 +53,10 @@ fn locate(folder: Option<&Path>, path: &str) -> Result<PathBuf, String> {
     Ok(found)
 }
 
-/// Reports that the running test skips the parts that need this path.
+/// Reports that the running test skips the parts that need something.
 #[expect(clippy::print_stderr, reason = "reports a skipped test")]
-fn skip(path: &Path) {
-    eprintln!("skipped: there is no {}", path.display());
+pub(crate) fn skip(why: &str) {
+    eprintln!("skipped: {why}");
     if let Some(list) = variable(SKIPPED) {
         add_line(&list, &test_name()).unwrap_or_else(|error| panic!("{}: {error}", list.display()));
     }

@@ -1,8 +1,8 @@
-//! Stores for records: in memory, or in a file of JSON lines.
+//! Stores for records: in memory, in a file of JSON lines, or in a PostgreSQL database.
 //!
 //! A store knows nothing of sessions. It keeps records, each one JSON object on one line, in the
 //! order in which they were appended, and never changes one. This is the crate's only module that
-//! touches session files.
+//! touches session files and databases.
 
 use std::fmt;
 
@@ -16,6 +16,8 @@ pub mod memory;
 pub mod jsonl;
 #[cfg(any(unix, windows))]
 pub mod staged;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 
 /// A place for the records of one session.
 ///

@@ -18,6 +18,8 @@ mod log {
 mod store {
     pub(crate) mod files;
     mod crash;
+    #[cfg(feature = "postgres")]
+    pub(crate) mod postgres;
 }
 
 mod session {

@@ -28,6 +28,8 @@ pub(crate) fn each_store(name: &str, law: impl Fn(&dyn Fn() -> Opened, bool)) {
     let path = fresh(&format!("{name}-staged.jsonl"));
     drop(JsonlStore::create(&path, Durability::Never).unwrap());
     law(&|| Box::new(StagedStore::open(&path).unwrap()), false);
+    #[cfg(feature = "postgres")]
+    super::postgres::each_store(name, &law);
 }
 
 fn all(store: &dyn EntryStore) -> Vec<(u64, String)> {

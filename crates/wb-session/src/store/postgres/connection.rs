@@ -1,0 +1,252 @@
+//! A connection to the server that is made again after it was lost.
+
+use std::future::{Future, poll_fn};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::sleep;
+use std::time::Duration;
+
+use tokio_postgres::config::SslMode;
+use tokio_postgres::{AsyncMessage, Client, Statement};
+
+use super::background::{run, runtime};
+use super::fault::{Fault, is_passing};
+use super::tls::connector;
+use super::url::PostgresUrl;
+
+/// The time before the first attempt to connect again; each next one waits twice as long.
+const FIRST_DELAY: Duration = Duration::from_millis(50);
+/// The longest time between two attempts.
+const MAX_DELAY: Duration = Duration::from_secs(2);
+/// The attempts at a lock: a process that was killed has it until the server notices, a moment
+/// later.
+const N_LOCK_ATTEMPTS: u32 = 7;
+/// The time after the first attempt at a lock; each next one waits twice as long.
+const FIRST_LOCK_DELAY: Duration = Duration::from_millis(10);
+
+/// What each connection of a store is set to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Setup {
+    /// The advisory lock to hold: its class and its number.
+    pub(super) lock: Option<(i32, i32)>,
+    /// Commits do not wait for the disk.
+    pub(super) is_relaxed: bool,
+    /// The session whose appends are reported.
+    pub(super) listens_to: Option<i32>,
+}
+
+/// One connection while it lasts.
+#[derive(Debug)]
+pub(super) struct Backend {
+    pub(super) client: Client,
+    /// The prepared append.
+    pub(super) insert: OnceLock<Statement>,
+    process: (i32, String),
+}
+
+/// A connection that is made again as often as needed.
+#[derive(Debug)]
+pub(super) struct Connection {
+    url: PostgresUrl,
+    state: Mutex<State>,
+    signal: Arc<Signal>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    setup: Setup,
+    backend: Option<Arc<Backend>>,
+    /// The server's process for the connection before, which may not have noticed its end.
+    old: Option<(i32, String)>,
+}
+
+/// Counts notifications and ends of connections.
+#[derive(Debug, Default)]
+struct Signal {
+    n: Mutex<u64>,
+    raised: Condvar,
+}
+
+impl Signal {
+    fn raise(&self) {
+        *unpoisoned(&self.n) += 1;
+        self.raised.notify_all();
+    }
+}
+
+fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Connection {
+    /// Connects, with as many attempts as for a lost connection.
+    pub(super) fn open(url: &PostgresUrl, setup: Setup) -> Result<Self, Fault> {
+        let state = Mutex::new(State { setup, ..State::default() });
+        let connection = Self { url: url.clone(), state, signal: Arc::default() };
+        connection.repeat(|_| async { Ok(()) })?;
+        Ok(connection)
+    }
+
+    pub(super) fn url(&self) -> &PostgresUrl {
+        &self.url
+    }
+
+    /// Changes what connections are set to; the present one is closed if the change concerns it.
+    pub(super) fn hold(&self, class: i32, number: i32) -> Result<(), Fault> {
+        unpoisoned(&self.state).setup.lock = Some((class, number));
+        self.repeat(move |backend| async move { take_lock(&backend.client, (class, number)).await })
+    }
+
+    /// Runs a statement once; if the connection is lost, its outcome is not known.
+    pub(super) fn once<T, F>(&self, work: impl FnOnce(Arc<Backend>) -> F) -> Result<T, Fault>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Fault>> + Send + 'static,
+    {
+        let backend = self.backend()?;
+        let result = run(self.url.answer_within, work(Arc::clone(&backend)));
+        if matches!(result, Err(Fault::Lost(_))) {
+            let mut state = unpoisoned(&self.state);
+            state.old = Some(backend.process.clone());
+            state.backend = None;
+        }
+        result
+    }
+
+    /// Runs a statement that may be repeated until it is answered.
+    pub(super) fn repeat<T, F>(&self, work: impl Fn(Arc<Backend>) -> F) -> Result<T, Fault>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Fault>> + Send + 'static,
+    {
+        let mut attempt = 0;
+        loop {
+            match self.once(&work) {
+                Err(Fault::Lost(_)) if attempt < self.url.n_attempts => sleep(delay(attempt)),
+                outcome => return outcome,
+            }
+            attempt += 1;
+        }
+    }
+
+    /// Returns the connection, made again if it was lost.
+    fn backend(&self) -> Result<Arc<Backend>, Fault> {
+        let mut state = unpoisoned(&self.state);
+        if let Some(backend) = state.backend.as_ref().filter(|it| !it.client.is_closed()) {
+            return Ok(Arc::clone(backend));
+        }
+        if let Some(closed) = state.backend.take() {
+            state.old = Some(closed.process.clone());
+        }
+        let (url, signal) = (self.url.clone(), Arc::clone(&self.signal));
+        let (setup, old) = (state.setup, state.old.clone());
+        // Each of its few statements may be the one that is not answered.
+        let backend = run(self.url.answer_within, async move { connect(url, setup, old, signal).await })?;
+        let backend = Arc::new(backend);
+        state.backend = Some(Arc::clone(&backend));
+        Ok(backend)
+    }
+
+    /// Has each append to a session reported from now on.
+    pub(super) fn listen_to(&self, session: i32) -> Result<(), Fault> {
+        if unpoisoned(&self.state).setup.listens_to.replace(session) == Some(session) {
+            return Ok(());
+        }
+        self.repeat(move |backend| async move { Ok(backend.client.batch_execute(&listen(session)).await?) })
+    }
+
+    /// Returns the count of what was reported so far.
+    pub(super) fn n_signals(&self) -> u64 {
+        *unpoisoned(&self.signal.n)
+    }
+
+    /// Waits until the count is another, or for a time.
+    pub(super) fn wait_for_signal(&self, seen: u64, timeout: Duration) {
+        let n = unpoisoned(&self.signal.n);
+        let waited = self.signal.raised.wait_timeout_while(n, timeout, |n| *n == seen);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// Returns the time to wait before another attempt.
+pub(super) fn delay(attempt: u32) -> Duration {
+    FIRST_DELAY.saturating_mul(1 << attempt.min(16)).min(MAX_DELAY)
+}
+
+fn listen(session: i32) -> String {
+    format!("LISTEN {};", channel(session))
+}
+
+/// Returns the channel on which appends to a session are reported.
+pub(super) fn channel(session: i32) -> String {
+    format!("wb_session_{session}")
+}
+
+async fn connect(
+    url: PostgresUrl,
+    setup: Setup,
+    old: Option<(i32, String)>,
+    signal: Arc<Signal>,
+) -> Result<Backend, Fault> {
+    let is_encrypted = url.config.get_ssl_mode() != SslMode::Disable;
+    let tls = connector(is_encrypted, url.root_certificates.as_deref()).map_err(Fault::Setup)?;
+    let connected = url.config.connect(tls).await;
+    let (client, mut connection) = connected.map_err(|error| {
+        let is_passing = is_passing(&error);
+        if is_passing { Fault::lost(&error) } else { Fault::Refused(Box::new(error)) }
+    })?;
+    runtime()?.spawn(async move {
+        while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+            if matches!(message, AsyncMessage::Notification(_)) {
+                signal.raise();
+            }
+        }
+        signal.raise();
+    });
+    client.batch_execute(&settings(setup)).await?;
+    if let Some((pid, started)) = old {
+        // It has the lock as long as it waits for a network that was cut.
+        let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND backend_start::text = $2";
+        client.execute(end, &[&pid, &started]).await?;
+    }
+    let own = "SELECT pid, backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()";
+    let row = client.query_one(own, &[]).await?;
+    if let Some(lock) = setup.lock {
+        take_lock(&client, lock).await?;
+    }
+    Ok(Backend { client, insert: OnceLock::new(), process: (row.get(0), row.get(1)) })
+}
+
+/// Returns the settings of a connection. The server gives up a host that vanished after a minute.
+fn settings(setup: Setup) -> String {
+    let commit = if setup.is_relaxed {
+        "SET synchronous_commit = off;"
+    } else {
+        "SELECT set_config('synchronous_commit', 'on', false)
+         WHERE current_setting('synchronous_commit') = 'off';"
+    };
+    let listen = setup.listens_to.map(listen).unwrap_or_default();
+    format!(
+        "SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3;
+         {commit} {listen}"
+    )
+}
+
+/// Takes an advisory lock for as long as the connection lasts.
+async fn take_lock(client: &Client, lock: (i32, i32)) -> Result<(), Fault> {
+    take(client, "SELECT pg_try_advisory_lock($1, $2)", lock).await
+}
+
+/// Takes an advisory lock for as long as the transaction lasts.
+pub(super) async fn take_lock_of_transaction(client: &Client, lock: (i32, i32)) -> Result<(), Fault> {
+    take(client, "SELECT pg_try_advisory_xact_lock($1, $2)", lock).await
+}
+
+async fn take(client: &Client, sql: &str, (class, number): (i32, i32)) -> Result<(), Fault> {
+    for attempt in 0..N_LOCK_ATTEMPTS {
+        if client.query_one(sql, &[&class, &number]).await?.get(0) {
+            return Ok(());
+        }
+        tokio::time::sleep(FIRST_LOCK_DELAY * (1 << attempt)).await;
+    }
+    Err(Fault::Busy)
+}

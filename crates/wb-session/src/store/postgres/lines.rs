@@ -1,0 +1,163 @@
+//! The lines of a session: finding, reading and appending them.
+
+use serde_json::from_slice;
+use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
+use wb_record::json::{get, text};
+
+use super::connection::{Backend, channel};
+use super::fault::Fault;
+use super::schema;
+
+/// The bytes of lines that are read at once.
+const CHUNK: i64 = 4 * 1024 * 1024;
+
+/// One of the lists of lines of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct List {
+    pub(super) session: i32,
+    /// 0 for entries, 1 for operations.
+    pub(super) number: i16,
+}
+
+/// The end of a list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tail {
+    /// The position of the last line.
+    pub(super) last: Option<i64>,
+    /// The position of the next one.
+    pub(super) end: i64,
+}
+
+/// Lines to append, with their places.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NewLines {
+    pub(super) after: Tail,
+    pub(super) ats: Vec<i64>,
+    ids: Vec<Option<String>>,
+    pub(super) records: Vec<Vec<u8>>,
+    pub(super) end: i64,
+}
+
+impl NewLines {
+    pub(super) fn new<'a>(after: Tail, number: i16, records: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        let mut lines = Self { after, end: after.end, ..Self::default() };
+        for record in records {
+            let is_entry = number == 0 && lines.end > 0;
+            lines.ids.push(if is_entry { id_of(record) } else { None });
+            lines.ats.push(lines.end);
+            lines.records.push(record.to_vec());
+            lines.end += record.len() as i64 + 1;
+        }
+        lines
+    }
+
+    pub(super) fn tail(&self) -> Tail {
+        Tail { last: self.ats.last().copied().or(self.after.last), end: self.end }
+    }
+
+    /// Returns whether these are the lines that follow the end.
+    pub(super) fn are(&self, found: &[(i64, Vec<u8>)]) -> bool {
+        let own = self.ats.iter().zip(&self.records);
+        found.len() == self.ats.len()
+            && own.zip(found).all(|((at, record), it)| (at, record) == (&it.0, &it.1))
+    }
+}
+
+/// Returns the id of an entry, by which it is stored once.
+fn id_of(record: &[u8]) -> Option<String> {
+    let id = text(record, &["id"])?;
+    let kind: Option<String> = get(record, "type").and_then(|kind| from_slice(kind).ok());
+    let is_header = kind.is_some_and(|kind| kind == "session");
+    (!is_header && !id.contains('\0')).then_some(id)
+}
+
+/// Returns the number of a session; none if there is none, or no table.
+pub(super) async fn find(client: &Client, name: &str) -> Result<Option<i32>, Fault> {
+    let row = client.query_opt("SELECT id FROM wb_session WHERE name = $1", &[&name]).await;
+    Ok(row?.map(|row| row.get(0)))
+}
+
+/// Begins a session; none if there is one with the name.
+pub(super) async fn create(client: &Client, name: &str) -> Result<Option<i32>, Fault> {
+    schema::migrate(client).await?;
+    let sql = "INSERT INTO wb_session (name) VALUES ($1) ON CONFLICT DO NOTHING RETURNING id";
+    Ok(client.query_opt(sql, &[&name]).await?.map(|row| row.get(0)))
+}
+
+/// Returns the end of a list.
+pub(super) async fn tail(client: &Client, list: List) -> Result<Tail, Fault> {
+    let sql = "SELECT at, octet_length(record) FROM wb_line WHERE session = $1 AND list = $2
+               ORDER BY at DESC LIMIT 1";
+    let row = client.query_opt(sql, &[&list.session, &list.number]).await?;
+    let of_row = |row: tokio_postgres::Row| {
+        let at: i64 = row.get(0);
+        Tail { last: Some(at), end: at + i64::from(row.get::<_, i32>(1)) + 1 }
+    };
+    Ok(row.map(of_row).unwrap_or_default())
+}
+
+/// Reads some of the lines from a place up to an end, and returns the place of those that follow.
+pub(super) async fn read(
+    client: &Client,
+    list: List,
+    from: i64,
+    end: i64,
+) -> Result<(Vec<(i64, Vec<u8>)>, i64), Fault> {
+    let to = end.min(from.saturating_add(CHUNK));
+    let sql = "SELECT at, record FROM wb_line WHERE session = $1 AND list = $2 AND at >= $3 AND at < $4
+               ORDER BY at";
+    let rows = client.query(sql, &[&list.session, &list.number, &from, &to]).await?;
+    Ok((rows.into_iter().map(|row| (row.get(0), row.get(1))).collect(), to))
+}
+
+/// Reads the line at a place.
+pub(super) async fn line(client: &Client, list: List, at: i64) -> Result<Option<Vec<u8>>, Fault> {
+    let sql = "SELECT record FROM wb_line WHERE session = $1 AND list = $2 AND at = $3";
+    let row = client.query_opt(sql, &[&list.session, &list.number, &at]).await?;
+    Ok(row.map(|row| row.get(0)))
+}
+
+/// Appends lines in one statement, and reports them; returns whether the list ended where expected.
+pub(super) async fn insert(backend: &Backend, list: List, new: &NewLines) -> Result<bool, Fault> {
+    const SQL: &str = "
+        WITH new AS (
+            INSERT INTO wb_line (session, list, at, id, record)
+            SELECT $1, $2, line.at, line.id, line.record
+            FROM unnest($3::int8[], $4::text[], $5::bytea[]) AS line (at, id, record)
+            WHERE (SELECT max(at) FROM wb_line WHERE session = $1 AND list = $2) IS NOT DISTINCT FROM $6::int8
+            RETURNING 1
+        )
+        SELECT count(*), pg_notify($7, '') FROM new";
+    let statement = match backend.insert.get() {
+        Some(statement) => statement.clone(),
+        None => {
+            let prepared = backend.client.prepare(SQL).await?;
+            backend.insert.get_or_init(|| prepared).clone()
+        }
+    };
+    let channel = channel(list.session);
+    let row = backend
+        .client
+        .query_one(
+            &statement,
+            &[&list.session, &list.number, &new.ats, &new.ids, &new.records, &new.after.last, &channel],
+        )
+        .await?;
+    Ok(row.get::<_, i64>(0) == new.ats.len() as i64)
+}
+
+/// Removes the lines from a place on, and returns them.
+pub(super) async fn cut(client: &Client, list: List, at: i64) -> Result<Vec<Vec<u8>>, Fault> {
+    let sql = "WITH cut AS (
+                   DELETE FROM wb_line WHERE session = $1 AND list = $2 AND at >= $3 RETURNING at, record
+               )
+               SELECT record, pg_notify($4, '') FROM cut ORDER BY at";
+    let rows = client.query(sql, &[&list.session, &list.number, &at, &channel(list.session)]).await?;
+    Ok(rows.into_iter().map(|row| row.get(0)).collect())
+}
+
+/// Returns whether a fault means that an entry with the same id is there.
+pub(super) fn is_repeated(fault: &Fault) -> bool {
+    fault.has_state(&SqlState::UNIQUE_VIOLATION) && fault.has_constraint("wb_line_id")
+}

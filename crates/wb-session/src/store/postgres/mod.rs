@@ -1,0 +1,31 @@
+//! Sessions in a PostgreSQL database, for many writers at once.
+//!
+//! One table holds the lines of all sessions; a line's position is the byte at which it would begin
+//! in a file. A writer holds an advisory lock of the server, which lives as long as its connection,
+//! so each store has a connection of its own. An append is one statement: all of its records or
+//! none. If the connection is lost, the store connects again, takes the lock, and looks at what
+//! follows the last record that it knows: its own records were stored, nothing was, or somebody
+//! else wrote. So nothing that was acknowledged is lost, and nothing is stored twice.
+//!
+//! Each append notifies the session's channel; [`PostgresStore::wait_for_more`] waits for that.
+//!
+//! The files in reading order: `url` names a database and a session without its password, `fault`
+//! sorts errors, `tls` checks certificates, `background` runs connections, `schema` makes the
+//! tables, `connection` connects again, `lines` reads and appends, `store` keeps the records of a
+//! session, `parts` are its bytes for documents, `sessions` lists the sessions.
+
+mod url;
+mod fault;
+mod tls;
+mod background;
+mod schema;
+mod connection;
+mod lines;
+mod store;
+mod parts;
+mod sessions;
+
+pub use parts::{PartKind, PostgresParts};
+pub use sessions::{StoredSession, sessions};
+pub use store::PostgresStore;
+pub use url::{PostgresUrl, SCHEMES, UrlError, take_password};
