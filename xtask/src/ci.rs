@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Instant;
 
 use crate::speed::{dist, instructions};
@@ -43,6 +44,7 @@ pub(crate) const STEPS: [(&str, Action, Runs); 24] = [
     ("tidy", Action::Own(tidy::run), Runs::All),
     ("clippy", Action::Cargo("clippy --workspace --all-targets --all-features -- -D warnings"), Runs::All),
     ("each crate alone", Action::Own(each_crate_alone), Runs::All),
+    ("PostgreSQL", Action::Own(postgres), Runs::Deep),
     ("test", Action::Tests, Runs::All),
     ("instructions", Action::Own(|root| instructions::run(root, &[])), Runs::All),
     ("rustdoc", Action::Rustdoc("doc --workspace --no-deps --all-features"), Runs::All),
@@ -124,6 +126,28 @@ fn step(root: &Path, action: Action, times: &Times, is_deep: bool) -> Result<(),
 
 fn integrations(root: &Path) -> Result<(), String> {
     e2e::run(root, &["integrations"])
+}
+
+/// Installs the distribution's PostgreSQL if there is none; without it, its tests skip.
+fn postgres(root: &Path) -> Result<(), String> {
+    let shell = |script: &str| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]).current_dir(root);
+        shell
+    };
+    let is_there = |program: &str| {
+        let look = format!("command -v {program} || ls /usr/lib/postgresql/*/bin/{program} 2>/dev/null");
+        program::output(&mut shell(&look)).is_ok()
+    };
+    if is_there("initdb") {
+        return Ok(());
+    }
+    if !is_there("apt-get") {
+        println!("PostgreSQL is not installed, and its tests skip");
+        return Ok(());
+    }
+    let install = "apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends postgresql";
+    program::run(&mut shell(install))
 }
 
 fn line(words: &str) -> Vec<String> {

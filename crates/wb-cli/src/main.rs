@@ -18,8 +18,8 @@ use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches};
 
 use crate::args::command_groups::with_groups;
-use crate::args::format_option;
 use crate::args::{Cli, Color, Command, Compact, Global};
+use crate::args::{database_url, format_option};
 use crate::platform::environment::Environment;
 use crate::terminal::escape::escaped;
 use crate::terminal::exit_code::Exit;
@@ -30,9 +30,19 @@ use crate::terminal::user_error::UserError;
 const HELP_COLUMNS: usize = 100;
 
 fn main() -> ExitCode {
-    let args: Vec<OsString> = std::env::args_os().collect();
+    let words: Vec<OsString> = std::env::args_os().collect();
     let environment = Environment::read();
-    colors_of(&args).write_global();
+    colors_of(&words).write_global();
+    let is_json = options(&words).any(|word| word == "--json");
+    let args = match database_url::take_passwords(words) {
+        Ok(args) => args,
+        Err(error) => {
+            Shell::new(environment, Talk::Normal, is_json).fail(&error);
+            return ExitCode::from(2);
+        }
+    };
+    #[cfg(feature = "postgres")]
+    database_url::set_sources(&environment);
     let cli = match parse(args.clone(), &environment) {
         Ok(cli) => cli,
         Err(error) => return refuse(&args, environment, &error),

@@ -1,6 +1,7 @@
 //! The command line.
 
 pub(crate) mod format_option;
+pub(crate) mod database_url;
 pub(crate) mod command_groups;
 pub(crate) mod values;
 pub(crate) mod model;
@@ -65,6 +66,8 @@ Environment:
   COLUMNS            width of the output, instead of the terminal's
   ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or GOOGLE_API_KEY, OPENAI_COMPATIBLE_API_KEY
                      keys of the providers of --model
+  PGPASSWORD, PGPASSFILE
+                     password of a database, file of passwords instead of ~/.pgpass
   NO_COLOR           no colours, unless --color=always
   WB_PAGER, PAGER    program that shows long text on a terminal, instead of less
   VISUAL, EDITOR     editor of `wb config edit`, instead of vi
@@ -81,7 +84,7 @@ Environment:
 ///
 /// Without a command, lists the sessions of this folder and the newest elsewhere, with their ids
 /// and how full they are. A command takes a session by its file, its id or the start of it, words
-/// of its title, or none for the newest of this folder.
+/// of its title, or none for the newest of this folder; in PostgreSQL it is postgres://USER@HOST/DATABASE#SESSION.
 ///
 /// Reads sessions of coding agents, logs of evaluations and request bodies, and detects their
 /// format: see `wb formats`. Needs no key and no network unless you name a model.

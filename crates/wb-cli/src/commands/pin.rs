@@ -9,6 +9,7 @@ use wb_message::text::one_line;
 use wb_message::{Block, Message, outline};
 use wb_record::Access;
 
+use crate::args::database_url::is_database;
 use crate::args::pin::{PinArgs, UnpinArgs};
 use crate::commands::recall::session_index::index;
 use crate::session::document;
@@ -35,10 +36,7 @@ struct PinsJson {
 
 /// Pins messages or a text, or lists the pins.
 pub(crate) fn pin(shell: &Shell, args: &PinArgs) -> Result<()> {
-    if args.file == Path::new("-") {
-        return Err(no_file().into());
-    }
-    let mut pins = Pins::read(&args.file)?;
+    let mut pins = pins_of(&args.file)?;
     let mut added = Vec::new();
     for (from, text) in texts(shell, args)? {
         added.push(pins.add(from, text)?.pin);
@@ -51,7 +49,7 @@ pub(crate) fn pin(shell: &Shell, args: &PinArgs) -> Result<()> {
 
 /// Removes pins.
 pub(crate) fn unpin(shell: &Shell, args: &UnpinArgs) -> Result<()> {
-    let mut pins = Pins::read(&args.file)?;
+    let mut pins = pins_of(&args.file)?;
     let all = || pins.of_session().iter().map(|pin| pin.pin).collect();
     let numbers = if args.all { all() } else { args.numbers.clone() };
     for number in &numbers {
@@ -65,8 +63,14 @@ pub(crate) fn unpin(shell: &Shell, args: &UnpinArgs) -> Result<()> {
     report(shell, &args.file, &pins, (Vec::new(), numbers))
 }
 
-fn no_file() -> UserError {
-    UserError::new("standard input cannot have pins", "name the session's file")
+/// Reads the pins next to a session's file.
+fn pins_of(session: &Path) -> Result<Pins, UserError> {
+    let no_file = match session {
+        it if it == Path::new("-") => "standard input cannot have pins",
+        it if is_database(it) => "a session in a database cannot have pins",
+        file => return Pins::read(file),
+    };
+    Err(UserError::new(no_file, "name a session's file"))
 }
 
 /// Returns the texts to pin, each with its origin.

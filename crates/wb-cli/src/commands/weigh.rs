@@ -40,7 +40,7 @@ struct Weighing<'a> {
 /// Weighs every file; a bad one does not keep the others from being weighed.
 pub(crate) fn weigh(shell: &Shell, args: &Weigh) -> Result<Exit> {
     let sources = input_files::all(&args.files);
-    let is_list = !shell.is_json && args.files.iter().any(|path| path.is_dir());
+    let is_list = !shell.is_json && args.files.iter().any(|path| input_files::is_list(path));
     let layout = is_list.then(|| layout_of(shell, &sources));
     let mut all = Weighing { shell, args, layout, n_weighed: 0, n_over: 0, n_skipped: 0, has_failed: false };
     all.name_empty_folders(&sources);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The width of the lines if the terminal reports none.
 const PIPE_COLUMNS: usize = 100;
 
-/// The values from the environment; apart from these, only provider keys are read.
+/// The values from the environment; apart from these, only keys and passwords are read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
     /// `HOME`, else the home that the system knows of the user: the agents look there too.
@@ -43,6 +43,8 @@ pub(crate) struct Environment {
     pub(crate) pager: Option<String>,
     /// `VISUAL`, else `EDITOR`.
     pub(crate) editor: Option<String>,
+    /// `PGPASSFILE`, else `~/.pgpass`: the file of passwords of databases.
+    pub(crate) pg_password_file: Option<PathBuf>,
     /// `COLUMNS`, else the width of the terminal, else that of a pipe.
     pub(crate) columns: usize,
 }
@@ -68,6 +70,9 @@ impl Environment {
                 .ok()
                 .filter(|it| !it.trim().is_empty()),
             cache: ours("XDG_CACHE_HOME", ".cache"),
+            pg_password_file: env::var_os("PGPASSFILE")
+                .map(PathBuf::from)
+                .or_else(|| home.as_deref().map(|home| home.join(".pgpass"))),
             home,
             claude_config: folder("CLAUDE_CONFIG_DIR"),
             gemini_home: folder("GEMINI_CLI_HOME"),

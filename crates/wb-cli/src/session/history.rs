@@ -4,9 +4,13 @@ use std::path::Path;
 
 use wb_record::{Access, Document, History, HistoryError};
 
+#[cfg(feature = "postgres")]
+use crate::args::database_url::is_database;
 use crate::session::document;
 use crate::session::find::database::file_of;
 use crate::session::in_use::refuse_in_use;
+#[cfg(feature = "postgres")]
+use crate::session::postgres;
 use crate::terminal::user_error::UserError;
 
 /// Explains a failed operation on a session.
@@ -24,6 +28,10 @@ pub(crate) fn open_with_history(
         let hint = "name the session file, not the list of operations next to it";
         return Err(UserError::new("nothing is known of what was done to standard input", hint));
     }
+    #[cfg(feature = "postgres")]
+    if is_database(path) {
+        return Ok((document(path, access)?, postgres::history(path, access)?));
+    }
     // A missing session is reported as missing, not as one without operations.
     let document = document(path, access)?;
     // The list is next to the session itself; a link is only read through.
@@ -33,14 +41,22 @@ pub(crate) fn open_with_history(
     Ok((document, history.map_err(|error| history_error(&path.display().to_string(), &error))?))
 }
 
+fn open_to_write(path: &Path) -> Result<History, UserError> {
+    #[cfg(feature = "postgres")]
+    if is_database(path) {
+        return postgres::history(path, Access::Write);
+    }
+    let history = History::open_for(file_of(path), Access::Write);
+    history.map_err(|error| history_error(&path.display().to_string(), &error))
+}
+
 /// Opens the history of a session that will be written, unless another program uses the session.
 pub(crate) fn history_to_write(
     path: &Path,
     document: &dyn Document,
     allow_open: bool,
 ) -> Result<History, UserError> {
-    let history = History::open_for(file_of(path), Access::Write);
-    let history = history.map_err(|error| history_error(&path.display().to_string(), &error))?;
+    let history = open_to_write(path)?;
     if !allow_open {
         refuse_in_use(path, document, &history, ", or write to another file with -o")?;
     }

@@ -9,7 +9,11 @@ use std::time::{Duration, SystemTime};
 use wb_formats::codex::lock_path;
 use wb_record::{Document, History};
 
+#[cfg(feature = "postgres")]
+use crate::args::database_url::is_database;
 use crate::session::find::database::file_of;
+#[cfg(feature = "postgres")]
+use crate::session::postgres;
 use crate::terminal::user_error::UserError;
 
 /// The time since the last write after which a session counts as idle.
@@ -23,6 +27,10 @@ pub(crate) fn refuse_in_use(
     history: &History,
     or: &str,
 ) -> Result<(), UserError> {
+    #[cfg(feature = "postgres")]
+    if is_database(path) {
+        return postgres::refuse_open(path, or);
+    }
     let path = file_of(path);
     refuse_locked(path, document, or)?;
     refuse_busy(path, SystemTime::now(), or, || history.is_last_write(document).unwrap_or(false))

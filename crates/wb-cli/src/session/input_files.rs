@@ -4,6 +4,10 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::args::database_url::is_database;
+#[cfg(feature = "postgres")]
+use crate::session::postgres;
+
 /// Endings of the files of a folder that are taken for sessions.
 const ENDINGS: [&str; 2] = ["jsonl", "json"];
 
@@ -16,11 +20,24 @@ pub(crate) struct InputSource {
     pub(crate) folder: Option<PathBuf>,
 }
 
-/// Returns the named files, and those in named folders and below, sorted by name without
-/// duplicates.
+/// Returns whether a path is a folder or a database, which is shown as a list.
+pub(crate) fn is_list(path: &Path) -> bool {
+    path.is_dir() || is_database(path) && !path.to_string_lossy().contains('#')
+}
+
+/// Returns the named files, those in named folders and below, and the sessions of named databases,
+/// sorted by name without duplicates.
 pub(crate) fn all(paths: &[PathBuf]) -> Vec<InputSource> {
     let mut sources = Vec::new();
     for path in paths {
+        #[cfg(feature = "postgres")]
+        if is_database(path) {
+            let folder = is_list(path).then(|| path.clone());
+            let sources_of =
+                |it: PathBuf| InputSource { folder: folder.clone().filter(|of| *of != it), path: it };
+            sources.extend(postgres::session_names(path).into_iter().map(sources_of));
+            continue;
+        }
         if path.is_dir() {
             below(path, path, &mut sources);
         } else {
@@ -56,8 +73,11 @@ impl InputSource {
         self.path.display().to_string()
     }
 
-    /// Returns the path below the folder that was named.
+    /// Returns the path below the folder that was named, or the session in a database.
     pub(crate) fn short_name(&self) -> String {
+        if let Some((_, session)) = self.name().split_once('#').filter(|_| is_database(&self.path)) {
+            return format!("#{session}");
+        }
         let below = self.folder.as_deref().and_then(|folder| self.path.strip_prefix(folder).ok());
         below.unwrap_or(&self.path).display().to_string()
     }

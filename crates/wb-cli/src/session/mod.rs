@@ -15,6 +15,8 @@ pub(crate) mod input;
 pub(crate) mod validity;
 pub(crate) mod outcome;
 pub(crate) mod json;
+#[cfg(feature = "postgres")]
+pub(crate) mod postgres;
 pub(crate) mod in_use;
 pub(crate) mod history;
 pub(crate) mod meter;
@@ -35,6 +37,7 @@ use wb_message::Message;
 use wb_passes::ImagePolicy;
 use wb_record::{Access, MemoryParts};
 
+use crate::args::database_url::is_database;
 use crate::args::format_option;
 use crate::args::values::TargetSize;
 use crate::args::{CompactionArgs, Policy};
@@ -108,7 +111,8 @@ impl Session {
         };
         let (document, conversation, mut opened) = shell.timed("reading", read)?;
         drop(progress);
-        let pins = if is_stream(path) { Vec::new() } else { Pins::read(path)?.of_session() };
+        let pins =
+            if is_stream(path) || is_database(path) { Vec::new() } else { Pins::read(path)?.of_session() };
         let catalog = catalog(shell)?;
         let agents = AgentSettings::read(&shell.environment);
         opened.context_window = agents.window(&opened).or(opened.context_window);
@@ -246,6 +250,10 @@ pub(crate) fn document(path: &Path, access: Access) -> Result<Box<dyn Document>,
     if access == Access::Write && is_stream(path) {
         let what = "a pipe can't be written in place";
         return Err(UserError::of_file(path.display().to_string(), what, "name the session's own file"));
+    }
+    #[cfg(feature = "postgres")]
+    if is_database(path) {
+        return postgres::document(path, access);
     }
     let of_io = |error| not_read(path, &FormatError::Io(error));
     let Some(mut stream) = stream(path).map_err(of_io)? else {

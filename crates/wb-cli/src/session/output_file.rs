@@ -5,6 +5,7 @@ use std::path::Path;
 
 use wb_record::{FileError, check_new, write_new};
 
+use crate::args::database_url::is_database;
 use crate::session::find::database::file_of;
 use crate::terminal::file_error::not_file_written;
 use crate::terminal::user_error::UserError;
@@ -17,7 +18,8 @@ pub(crate) fn write_whole(
     overwrite: bool,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), UserError> {
-    let session = session.filter(|session| *session != Path::new("-")).map(file_of);
+    let is_file = |session: &&Path| *session != Path::new("-") && !is_database(session);
+    let session = session.filter(is_file).map(file_of);
     let failed = |source| FileError::Io { path: path.to_owned(), doing: "writing it", source };
     write_new(path, session, overwrite, |file| content(file).map_err(failed))
         .map_err(|error| not_file_written(path, &error))

@@ -14,10 +14,10 @@ mod part_lines;
 pub mod memory;
 #[cfg(any(unix, windows))]
 pub mod jsonl;
-#[cfg(any(unix, windows))]
-pub mod staged;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+#[cfg(any(unix, windows))]
+pub mod staged;
 
 /// A place for the records of one session.
 ///

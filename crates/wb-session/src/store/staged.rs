@@ -1,38 +1,94 @@
-//! Records of a file and those to append, in memory until all of them are written in one step.
+//! Records of a file or database and those to append, in memory until all of them are written in
+//! one step.
 
 use std::path::PathBuf;
 
 use super::jsonl::{FileState, JsonlStore};
+#[cfg(feature = "postgres")]
+use super::postgres::{PostgresStore, PostgresUrl};
 use super::{EntryStore, Record};
 use crate::error::{StoreError, Torn};
 
-/// Makes a change of a file of JSON lines as a whole or not at all.
+/// Makes a change of a file of JSON lines, or of a session in a database, as a whole or not at all.
 ///
-/// The file is read once. Appended records stay in memory until [`sync`](EntryStore::sync), which
-/// takes the lock, checks that the file is unchanged, repairs its end, and writes all in one step;
+/// It is read once. Appended records stay in memory until [`sync`](EntryStore::sync), which
+/// takes the lock, checks that nothing changed, repairs the end of a file, and writes all in one step;
 /// then it holds the lock. Records that are never synced leave no trace.
 #[derive(Debug)]
 pub struct StagedStore {
-    file: JsonlStore,
-    found: FileState,
+    base: Base,
     is_writer: bool,
-    /// The whole lines of the file, and those to append; a position is a byte offset in them, as in
-    /// the file.
+    /// The whole lines that are written, and those to append; a position is a byte offset in them,
+    /// as in a file.
     lines: Vec<u8>,
-    /// The number of their bytes in the file.
+    /// The number of their bytes that are written.
     n_written: usize,
+}
+
+/// The store that the records are written to.
+#[derive(Debug)]
+enum Base {
+    File {
+        store: JsonlStore,
+        found: FileState,
+    },
+    #[cfg(feature = "postgres")]
+    Database(PostgresStore),
+}
+
+impl Base {
+    fn store(&self) -> &dyn EntryStore {
+        match self {
+            Self::File { store, .. } => store,
+            #[cfg(feature = "postgres")]
+            Self::Database(store) => store,
+        }
+    }
+
+    fn store_mut(&mut self) -> &mut dyn EntryStore {
+        match self {
+            Self::File { store, .. } => store,
+            #[cfg(feature = "postgres")]
+            Self::Database(store) => store,
+        }
+    }
+
+    /// Takes the lock, if the store still holds the lines that were read.
+    #[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "a file has a fingerprint"))]
+    fn begin_to_write(&mut self, lines: &[u8]) -> Result<(), StoreError> {
+        match self {
+            Self::File { store, found } => *store = store.to_writer(*found)?,
+            #[cfg(feature = "postgres")]
+            Self::Database(store) => {
+                let lines = lines.strip_suffix(b"\n").unwrap_or(lines);
+                store.begin_to_write(lines.rsplit(|byte| *byte == b'\n').next().unwrap_or_default())?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl StagedStore {
     /// Reads a file.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
-        let file = JsonlStore::open_for_reading(path)?;
-        let (found, mut lines) = (file.looked_at()?, Vec::new());
-        file.read_all(&mut |_, record| {
+        let store = JsonlStore::open_for_reading(path)?;
+        let found = store.looked_at()?;
+        Self::new(Base::File { store, found })
+    }
+
+    /// Reads a session in a database.
+    #[cfg(feature = "postgres")]
+    pub fn open_in_database(url: &PostgresUrl) -> Result<Self, StoreError> {
+        Self::new(Base::Database(PostgresStore::open_for_reading(url)?))
+    }
+
+    fn new(base: Base) -> Result<Self, StoreError> {
+        let mut lines = Vec::new();
+        base.store().read_all(&mut |_, record| {
             lines.extend_from_slice(record);
             lines.push(b'\n');
         })?;
-        Ok(Self { file, found, is_writer: false, n_written: lines.len(), lines })
+        Ok(Self { base, is_writer: false, n_written: lines.len(), lines })
     }
 }
 
@@ -75,15 +131,15 @@ impl EntryStore for StagedStore {
             return Ok(());
         }
         if !self.is_writer {
-            self.file = self.file.to_writer(self.found)?;
+            self.base.begin_to_write(&self.lines[..self.n_written])?;
             self.is_writer = true;
         }
-        self.file.put(&records)?;
+        self.base.store_mut().put(&records)?;
         self.n_written = self.lines.len();
         Ok(())
     }
 
     fn torn(&self) -> Option<&Torn> {
-        self.file.torn()
+        self.base.store().torn()
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The server is the installed one, found in the path or where Debian puts it. It listens on a
 //! socket in its folder, where everyone is trusted, and on the loopback address, where a password is
-//! needed. Dropping it stops it and removes the folder.
+//! needed. Dropping it, or the end of the process, stops it and removes the folder.
 
 mod proxy;
 
@@ -39,7 +39,12 @@ pub struct Server {
     user: Option<(u32, u32)>,
     settings: Vec<String>,
     process: Option<Child>,
+    /// A shell that stops the server once nobody holds the other end of its input.
+    guard: Option<Child>,
 }
+
+/// The script of the guard: its words are `pg_ctl`, the folder of the data and the whole folder.
+const GUARD: &str = r#"cat >/dev/null; "$0" stop -D "$1" -m immediate >/dev/null 2>&1; rm -rf "$2""#;
 
 impl Server {
     /// Starts a server that does not wait for the disk; prints a skip and returns `None` if none is
@@ -59,7 +64,8 @@ impl Server {
         };
         let folder = tempfile::Builder::new().prefix("wb-pg").tempdir().expect("a folder");
         let settings = settings.iter().map(|it| (*it).to_owned()).collect();
-        let mut server = Self { folder, programs, port: free_port(), user: user(), settings, process: None };
+        let (process, guard) = (None, None);
+        let mut server = Self { folder, programs, port: free_port(), user: user(), settings, process, guard };
         server.give(server.folder.path());
         let password = server.place("password");
         fs::write(&password, PASSWORD).expect("the password");
@@ -76,6 +82,13 @@ impl Server {
         init.arg("--pgdata").arg(server.data()).arg("--pwfile").arg(password).args(words);
         run(&mut init);
         server.launch();
+        let mut guard = server.command_of(Path::new("sh"));
+        guard.args(["-c", GUARD]).arg(server.programs.join("pg_ctl"));
+        guard.arg(server.data()).arg(server.folder.path()).stdin(Stdio::piped());
+        // An interrupt from a terminal must not end it before the server.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut guard, 0);
+        server.guard = Some(guard.spawn().expect("a shell"));
         Some(server)
     }
 
@@ -157,8 +170,16 @@ impl Server {
     /// # Panics
     /// Panics if one fails.
     pub fn sql(&self, statements: &str) -> String {
+        self.sql_in("postgres", statements)
+    }
+
+    /// Runs statements in a database.
+    ///
+    /// # Panics
+    /// Panics if one fails.
+    pub fn sql_in(&self, database: &str, statements: &str) -> String {
         let mut psql = self.command("psql");
-        psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", "wb", "-d", "postgres"]);
+        psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", "wb", "-d", database]);
         psql.arg("-h").arg(self.folder.path()).args(["-p", &self.port.to_string(), "-c", statements]);
         run(&mut psql)
     }
@@ -189,7 +210,11 @@ impl Server {
     }
 
     fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(self.programs.join(program));
+        self.command_of(&self.programs.join(program))
+    }
+
+    fn command_of(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
         command.current_dir("/").env("LC_ALL", "C").stdin(Stdio::null());
         #[cfg(unix)]
         if let Some((user, group)) = self.user {
@@ -202,9 +227,11 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        if let Some(mut guard) = self.guard.take() {
+            drop(guard.stdin.take());
+            let _ = guard.wait();
+        }
         if let Some(mut process) = self.process.take() {
-            let mut stop = self.command("pg_ctl");
-            let _ = stop.arg("stop").arg("--pgdata").arg(self.data()).args(["--mode", "immediate"]).output();
             let _ = process.wait();
         }
     }

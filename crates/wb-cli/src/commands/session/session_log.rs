@@ -8,7 +8,11 @@ use wb_session::store::jsonl::JsonlStore;
 use wb_session::store::staged::StagedStore;
 use wb_session::{EntryStore, Session, SessionError, StoreError};
 
+#[cfg(feature = "postgres")]
+use crate::args::database_url::is_database;
 use crate::platform::clock::ids;
+#[cfg(feature = "postgres")]
+use crate::session::postgres;
 use crate::session::stream;
 use crate::terminal::escape::escaped;
 use crate::terminal::file_error::not_opened;
@@ -34,12 +38,29 @@ pub(crate) struct OpenLog {
 impl OpenLog {
     /// Opens a log to look into it.
     pub(crate) fn open(shell: &Shell, path: &Path) -> Result<Self, UserError> {
+        #[cfg(feature = "postgres")]
+        if is_database(path) {
+            return shell.timed("reading", || Self::of_store(path, postgres::log(path, false)?));
+        }
         shell.timed("reading", || Self::read(path, |path| Ok(Box::new(JsonlStore::open_for_reading(path)?))))
     }
 
     /// Opens a log to change it: new entries stay in memory until the session is synced.
     pub(crate) fn open_staged(shell: &Shell, path: &Path) -> Result<Self, UserError> {
+        #[cfg(feature = "postgres")]
+        if is_database(path) {
+            return shell.timed("reading", || Self::of_store(path, postgres::log(path, true)?));
+        }
         shell.timed("reading", || Self::read(path, |path| Ok(Box::new(StagedStore::open(path)?))))
+    }
+
+    #[cfg(feature = "postgres")]
+    fn of_store(path: &Path, store: Box<dyn EntryStore>) -> Result<Self, UserError> {
+        let file = path.display().to_string();
+        let failed =
+            |error| UserError::of_file(&file, format!("{error}"), hint(&error)).at_line(error.line());
+        let session = Session::open(store, ids()).map_err(failed)?;
+        Ok(Self { file, session, copy: None })
     }
 
     fn read(

@@ -8,6 +8,7 @@ use wb_record::{FileParts, Parts as _, Probe, Span};
 use super::agent_folders::{AgentFolder, agent_folders, sessions_newest_first};
 use super::database::split;
 use super::known_sessions::{KnownSession, KnownSessions, has_id};
+use crate::args::database_url::is_database;
 use crate::platform::environment::Environment;
 use crate::terminal::user_error::UserError;
 
@@ -56,7 +57,11 @@ pub(crate) fn choose(environment: &Environment, word: &Path) -> Result<ChosenSes
 fn is_file(text: &str, word: &Path) -> bool {
     let is_named = || word.extension().is_some_and(|end| ENDINGS.iter().any(|known| end == *known));
     let looks_like_one = text.contains('/') && !text.contains(char::is_whitespace) || is_named();
-    text == "-" || word.symlink_metadata().is_ok() || looks_like_one || split(word).1.is_some()
+    text == "-"
+        || is_database(word)
+        || word.symlink_metadata().is_ok()
+        || looks_like_one
+        || split(word).1.is_some()
 }
 
 fn of_folder(environment: &Environment, folder: &Path) -> KnownSessions {
@@ -110,7 +115,7 @@ fn lines(sessions: &[&KnownSession]) -> Vec<String> {
 /// Returns the session that a word names by its file, folder or id, if it names one.
 pub(crate) fn named(environment: &Environment, word: &str) -> Option<PathBuf> {
     let path = Path::new(word);
-    if word == "-" || split(path).1.is_some() {
+    if word == "-" || is_database(path) || split(path).1.is_some() {
         return Some(path.to_owned());
     }
     if path.is_dir() {

@@ -6,5 +6,7 @@ mod tree;
 mod writes;
 mod files;
 mod recall;
+#[cfg(feature = "postgres")]
+mod postgres;
 #[cfg(feature = "view")]
 mod view;

@@ -90,10 +90,14 @@ impl Connection {
         &self.url
     }
 
-    /// Changes what connections are set to; the present one is closed if the change concerns it.
+    /// Takes a lock, and holds it from now on; a connection that is made again takes it again.
     pub(super) fn hold(&self, class: i32, number: i32) -> Result<(), Fault> {
-        unpoisoned(&self.state).setup.lock = Some((class, number));
-        self.repeat(move |backend| async move { take_lock(&backend.client, (class, number)).await })
+        let lock = (class, number);
+        let taken = self.repeat(move |backend| async move { take_lock(&backend.client, lock).await });
+        if taken.is_ok() {
+            unpoisoned(&self.state).setup.lock = Some(lock);
+        }
+        taken
     }
 
     /// Runs a statement once; if the connection is lost, its outcome is not known.
@@ -167,6 +171,20 @@ impl Connection {
     }
 }
 
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let state = unpoisoned(&self.state);
+        if let Some(backend) =
+            state.backend.clone().filter(|it| state.setup.lock.is_some() && !it.client.is_closed())
+        {
+            // The server would notice the end of the connection a moment later.
+            let unlock =
+                async move { Ok(backend.client.batch_execute("SELECT pg_advisory_unlock_all()").await?) };
+            let _ = run(MAX_DELAY, unlock);
+        }
+    }
+}
+
 /// Returns the time to wait before another attempt.
 pub(super) fn delay(attempt: u32) -> Duration {
     FIRST_DELAY.saturating_mul(1 << attempt.min(16)).min(MAX_DELAY)
@@ -203,7 +221,7 @@ async fn connect(
         signal.raise();
     });
     client.batch_execute(&settings(setup)).await?;
-    if let Some((pid, started)) = old {
+    if let Some((pid, started)) = old.filter(|_| setup.lock.is_some()) {
         // It has the lock as long as it waits for a network that was cut.
         let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND backend_start::text = $2";
         client.execute(end, &[&pid, &started]).await?;

@@ -3,14 +3,15 @@
 use serde_json::from_slice;
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
+use tokio_postgres::types::Type;
 use wb_record::json::{get, text};
 
 use super::connection::{Backend, channel};
 use super::fault::Fault;
 use super::schema;
 
-/// The bytes of lines that are read at once.
-const CHUNK: i64 = 4 * 1024 * 1024;
+/// The bytes of lines that are read at once, where all of them are read.
+pub(super) const CHUNK: i64 = 4 * 1024 * 1024;
 
 /// One of the lists of lines of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,8 +75,8 @@ fn id_of(record: &[u8]) -> Option<String> {
 
 /// Returns the number of a session; none if there is none, or no table.
 pub(super) async fn find(client: &Client, name: &str) -> Result<Option<i32>, Fault> {
-    let row = client.query_opt("SELECT id FROM wb_session WHERE name = $1", &[&name]).await;
-    Ok(row?.map(|row| row.get(0)))
+    let row = client.query_typed("SELECT id FROM wb_session WHERE name = $1", &[(&name, Type::TEXT)]).await?;
+    Ok(row.first().map(|row| row.get(0)))
 }
 
 /// Begins a session; none if there is one with the name.
@@ -89,33 +90,37 @@ pub(super) async fn create(client: &Client, name: &str) -> Result<Option<i32>, F
 pub(super) async fn tail(client: &Client, list: List) -> Result<Tail, Fault> {
     let sql = "SELECT at, octet_length(record) FROM wb_line WHERE session = $1 AND list = $2
                ORDER BY at DESC LIMIT 1";
-    let row = client.query_opt(sql, &[&list.session, &list.number]).await?;
-    let of_row = |row: tokio_postgres::Row| {
+    let row = client.query_typed(sql, &[(&list.session, Type::INT4), (&list.number, Type::INT2)]).await?;
+    let of_row = |row: &tokio_postgres::Row| {
         let at: i64 = row.get(0);
         Tail { last: Some(at), end: at + i64::from(row.get::<_, i32>(1)) + 1 }
     };
-    Ok(row.map(of_row).unwrap_or_default())
+    Ok(row.first().map(of_row).unwrap_or_default())
 }
 
-/// Reads some of the lines from a place up to an end, and returns the place of those that follow.
+/// Reads the lines that begin in some bytes, and returns the place after these.
 pub(super) async fn read(
     client: &Client,
     list: List,
     from: i64,
     end: i64,
+    n_bytes: i64,
 ) -> Result<(Vec<(i64, Vec<u8>)>, i64), Fault> {
-    let to = end.min(from.saturating_add(CHUNK));
+    let to = end.min(from.saturating_add(n_bytes));
     let sql = "SELECT at, record FROM wb_line WHERE session = $1 AND list = $2 AND at >= $3 AND at < $4
                ORDER BY at";
-    let rows = client.query(sql, &[&list.session, &list.number, &from, &to]).await?;
+    let rows = client
+        .query_typed(
+            sql,
+            &[
+                (&list.session, Type::INT4),
+                (&list.number, Type::INT2),
+                (&from, Type::INT8),
+                (&to, Type::INT8),
+            ],
+        )
+        .await?;
     Ok((rows.into_iter().map(|row| (row.get(0), row.get(1))).collect(), to))
-}
-
-/// Reads the line at a place.
-pub(super) async fn line(client: &Client, list: List, at: i64) -> Result<Option<Vec<u8>>, Fault> {
-    let sql = "SELECT record FROM wb_line WHERE session = $1 AND list = $2 AND at = $3";
-    let row = client.query_opt(sql, &[&list.session, &list.number, &at]).await?;
-    Ok(row.map(|row| row.get(0)))
 }
 
 /// Appends lines in one statement, and reports them; returns whether the list ended where expected.

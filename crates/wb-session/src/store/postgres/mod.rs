@@ -9,12 +9,13 @@
 //!
 //! Each append notifies the session's channel; [`PostgresStore::wait_for_more`] waits for that.
 //!
-//! The files in reading order: `url` names a database and a session without its password, `fault`
-//! sorts errors, `tls` checks certificates, `background` runs connections, `schema` makes the
+//! The files in reading order: `url` names a database and a session without its password,
+//! `password_file` finds that, `fault` sorts errors, `tls` checks certificates, `background` runs connections, `schema` makes the
 //! tables, `connection` connects again, `lines` reads and appends, `store` keeps the records of a
 //! session, `parts` are its bytes for documents, `sessions` lists the sessions.
 
 mod url;
+mod password_file;
 mod fault;
 mod tls;
 mod background;

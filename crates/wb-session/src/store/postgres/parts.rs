@@ -106,7 +106,8 @@ fn read(connection: &Connection, list: List, kind: PartKind) -> Result<MemoryPar
     let (mut bytes, mut from) = (Vec::new(), 0);
     while from < tail.end {
         let end = tail.end;
-        let some = connection.repeat(move |it| async move { lines::read(&it.client, list, from, end).await });
+        let some = connection
+            .repeat(move |it| async move { lines::read(&it.client, list, from, end, lines::CHUNK).await });
         let (some, next) = some?;
         for (_, record) in some {
             bytes.extend_from_slice(&record);

@@ -1,6 +1,6 @@
 //! The records of one session in a database.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::connection::{Connection, Setup};
@@ -27,7 +27,12 @@ pub struct PostgresStore {
     is_writer: bool,
     is_broken: bool,
     is_synced: bool,
+    /// The lines that were read last, since those around a line are read after it.
+    near: Mutex<Vec<(i64, Vec<u8>)>>,
 }
+
+/// The bytes of lines that are read together.
+const NEAR: i64 = 64 * 1024;
 
 impl PostgresStore {
     /// Begins a session, and fails if there is one of this name; makes the tables where needed.
@@ -70,8 +75,8 @@ impl PostgresStore {
         is_writer: bool,
     ) -> Result<Self, StoreError> {
         let (list, tail) = (List { session, number: 0 }, Tail::default());
-        let mut store =
-            Self { connection, list, tail, durability, is_writer, is_broken: false, is_synced: true };
+        let (is_broken, is_synced, near) = (false, true, Mutex::default());
+        let mut store = Self { connection, list, tail, durability, is_writer, is_broken, is_synced, near };
         store.tail = store.tail_now()?;
         Ok(store)
     }
@@ -79,6 +84,19 @@ impl PostgresStore {
     /// Returns the name of the database and the session, without the password.
     pub fn url(&self) -> &PostgresUrl {
         self.connection.url()
+    }
+
+    /// Takes the lock of the writer, if the session still ends as it was read, with a record.
+    pub(in crate::store) fn begin_to_write(&mut self, last: &[u8]) -> Result<(), StoreError> {
+        let held = self.connection.hold(ENTRIES_LOCK, self.list.session);
+        held.map_err(|fault| self.failed(fault))?;
+        let now = self.tail_now()?;
+        let found = now.last.map_or(Ok(Vec::new()), |at| self.near(at))?;
+        if now != self.tail || found.last().is_some_and(|(_, record)| record != last) {
+            return Err(self.changed(now));
+        }
+        self.is_writer = true;
+        Ok(())
     }
 
     /// Waits until others appended records, for a limited time, and returns whether there are any;
@@ -100,6 +118,10 @@ impl PostgresStore {
             return Err(self.changed(now));
         }
         let before = std::mem::replace(&mut self.tail, now);
+        if before != now {
+            // An undo of others may have cut lines off before new ones came.
+            self.near = Mutex::default();
+        }
         Ok(before != now)
     }
 
@@ -114,8 +136,17 @@ impl PostgresStore {
         let (list, from) = (self.list, self.tail.end);
         // Lines of another writer may begin in between.
         let from = self.tail.last.map_or(0, |last| last + 1).min(from);
-        self.connection
-            .repeat(move |it| async move { Ok(lines::read(&it.client, list, from, i64::MAX).await?.0) })
+        self.connection.repeat(move |it| async move {
+            Ok(lines::read(&it.client, list, from, i64::MAX, i64::MAX).await?.0)
+        })
+    }
+
+    /// Reads a line with those around it.
+    fn near(&self, at: i64) -> Result<Vec<(i64, Vec<u8>)>, StoreError> {
+        let (list, from, end) = (self.list, at - at % NEAR, self.tail.end);
+        let read =
+            self.connection.repeat(|it| async move { lines::read(&it.client, list, from, end, NEAR).await });
+        read.map(|(lines, _)| lines).map_err(|fault| self.failed(fault))
     }
 
     fn failed(&self, fault: Fault) -> StoreError {
@@ -218,8 +249,9 @@ impl EntryStore for PostgresStore {
         let (list, end) = (self.list, self.tail.end);
         let (mut from, mut read_to) = (0, 0);
         while from < end {
-            let some =
-                self.connection.repeat(|it| async move { lines::read(&it.client, list, from, end).await });
+            let some = self
+                .connection
+                .repeat(|it| async move { lines::read(&it.client, list, from, end, lines::CHUNK).await });
             let (some, next) = some.map_err(|fault| self.failed(fault))?;
             for (at, record) in some {
                 read_to = at + record.len() as i64 + 1;
@@ -237,9 +269,12 @@ impl EntryStore for PostgresStore {
         if at >= self.tail.end {
             return Err(none());
         }
-        let list = self.list;
-        let found = self.connection.repeat(|it| async move { lines::line(&it.client, list, at).await });
-        record.extend(found.map_err(|fault| self.failed(fault))?.ok_or_else(none)?);
+        let mut near = self.near.lock().unwrap_or_else(PoisonError::into_inner);
+        if near.binary_search_by_key(&at, |line| line.0).is_err() {
+            *near = self.near(at)?;
+        }
+        let found = near.binary_search_by_key(&at, |line| line.0).map_err(|_| none())?;
+        record.extend_from_slice(&near[found].1);
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! Writers that are killed, and logs that are cut: nothing that was acknowledged is lost.
 
 use std::env;
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -18,28 +19,28 @@ use crate::support::{append_bytes, fresh};
 
 /// The variable with the file that a child of this test writes.
 const FILE: &str = "WB_SESSION_CRASH_FILE";
-const N_KILLS: u32 = 500;
+pub(crate) const N_KILLS: u32 = 500;
 /// Kills on one file, so that it stays small enough to be read each time.
 const N_KILLS_PER_FILE: u32 = 10;
 
 /// The record of a number, most of them short and some of them of a size that takes a while to
 /// write.
-fn record(number: usize) -> Vec<u8> {
+pub(crate) fn record(number: usize) -> Vec<u8> {
     let n_bytes = if number % 7 == 6 { 200_000 } else { number * 37 % 3_000 };
     format!("{{\"number\":{number},\"text\":\"{}\"}}", "x".repeat(n_bytes)).into_bytes()
 }
 
 /// The records of one step, which begins with a number: one to four of them.
-fn step(first: usize) -> Vec<Vec<u8>> {
+pub(crate) fn step(first: usize) -> Vec<Vec<u8>> {
     (first..=first + first % 4).map(record).collect()
 }
 
-fn append_step(store: &mut dyn EntryStore, first: usize) -> usize {
+pub(crate) fn append_step(store: &mut dyn EntryStore, first: usize) -> usize {
     let records = step(first);
     store.append_all(&records.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap().len()
 }
 
-fn n_records(store: &dyn EntryStore) -> usize {
+pub(crate) fn n_records(store: &dyn EntryStore) -> usize {
     let mut n_records = 0;
     let mut check = |_, found: &[u8]| {
         assert!(found == record(n_records), "record {n_records} is not what was appended");
@@ -55,12 +56,11 @@ fn open(path: &Path) -> JsonlStore {
 }
 
 /// Appends and acknowledges until it is killed.
-fn append_for_ever(path: &Path) {
-    let mut store = open(path);
+pub(crate) fn append_for_ever(store: &mut dyn EntryStore) {
     let mut out = std::io::stdout().lock();
-    let mut number = n_records(&store);
+    let mut number = n_records(store);
     loop {
-        number += append_step(&mut store, number);
+        number += append_step(store, number);
         writeln!(out, "acknowledged {}", number - 1).unwrap();
         out.flush().unwrap();
     }
@@ -68,11 +68,10 @@ fn append_for_ever(path: &Path) {
 
 /// Runs a child, kills it after a while and returns how many records it acknowledged in all, if
 /// any.
-fn killed_after(path: &Path, delay: Duration) -> Option<usize> {
-    let name = "store::crash::a_writer_that_is_killed_loses_nothing_that_it_acknowledged";
+pub(crate) fn killed_after(name: &str, (variable, value): (&str, &OsStr), delay: Duration) -> Option<usize> {
     let mut child = Command::new(env::current_exe().unwrap())
         .args([name, "--exact", "--nocapture", "--test-threads=1"])
-        .env(FILE, path)
+        .env(variable, value)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -93,8 +92,9 @@ fn killed_after(path: &Path, delay: Duration) -> Option<usize> {
 #[expect(clippy::disallowed_methods, reason = "a child learns from its environment that it is one")]
 fn a_writer_that_is_killed_loses_nothing_that_it_acknowledged() {
     if let Some(path) = env::var_os(FILE) {
-        return append_for_ever(path.as_ref());
+        return append_for_ever(&mut open(path.as_ref()));
     }
+    let name = "store::crash::a_writer_that_is_killed_loses_nothing_that_it_acknowledged";
     let path = fresh("killed.jsonl");
     let (mut seed, mut n_before, mut n_torn, mut n_working, mut n_in_part) = (0x5EED_u64, 0, 0, 0_u32, 0);
     let n_kills = cases(N_KILLS);
@@ -104,7 +104,11 @@ fn a_writer_that_is_killed_loses_nothing_that_it_acknowledged() {
             fresh("killed.jsonl");
         }
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        let acknowledged = killed_after(&path, Duration::from_micros(5_000 + (seed >> 33) % 15_000));
+        let acknowledged = killed_after(
+            name,
+            (FILE, path.as_os_str()),
+            Duration::from_micros(5_000 + (seed >> 33) % 15_000),
+        );
         n_working += u32::from(acknowledged.is_some());
         let n_acknowledged = acknowledged.unwrap_or(n_before);
         if path.exists() {

@@ -1,29 +1,29 @@
 //! Sessions in a real PostgreSQL server; where none is installed, the tests skip.
 
 mod writers;
+mod parts;
+mod kills;
+mod outages;
+mod secrets;
+mod tables;
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use wb_session::store::postgres::{PostgresStore, PostgresUrl};
+use wb_session::store::staged::StagedStore;
 use wb_session::{Durability, StoreError};
 use wb_testkit::postgres::Server;
 
 use crate::store::files::Opened;
 
-/// The server that tests of this process share; it stops after the last of them.
-static SERVER: Mutex<Weak<Server>> = Mutex::new(Weak::new());
+/// The server that the tests of this process share.
+static SERVER: OnceLock<Option<Server>> = OnceLock::new();
 static N_SESSIONS: AtomicU32 = AtomicU32::new(0);
 
 /// Returns the shared server; none if it is not installed.
-fn server() -> Option<Arc<Server>> {
-    let mut known = SERVER.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(running) = known.upgrade() {
-        return Some(running);
-    }
-    let started = Arc::new(Server::start()?);
-    *known = Arc::downgrade(&started);
-    Some(started)
+fn server() -> Option<&'static Server> {
+    SERVER.get_or_init(Server::start).as_ref()
 }
 
 /// Returns the name of a new session in a database.
@@ -43,9 +43,12 @@ fn open(url: &PostgresUrl) -> PostgresStore {
     }
 }
 
-/// Checks a law on the store in a database.
+/// Checks a law on the stores in a database.
 pub(crate) fn each_store(name: &str, law: &dyn Fn(&dyn Fn() -> Opened, bool)) {
     let Some(server) = server() else { return };
-    let url = session(&server, name);
+    let url = session(server, name);
     law(&|| Box::new(open(&url)), true);
+    let url = session(server, name);
+    drop(open(&url));
+    law(&|| Box::new(StagedStore::open_in_database(&url).unwrap()), false);
 }
