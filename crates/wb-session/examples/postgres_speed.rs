@@ -1,7 +1,7 @@
 //! Prints what an append to a session in PostgreSQL takes, next to a bare `INSERT` on the same
 //! server, as a page of Markdown.
 //!
-//! `cargo run --profile try -p wb-session --features postgres --example postgres_speed`: starts a
+//! `cargo run --release -p wb-session --features postgres --example postgres_speed`: starts a
 //! server in a folder of its own, which waits for the disk. Both kinds of appends take turns.
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a measurement reads the clock")]
@@ -126,7 +126,7 @@ fn main() -> io::Result<()> {
         out,
         "# Sessions in PostgreSQL\n\nWhat an append takes until it is on the disk, next to a bare `INSERT` into a \
          table with a primary key, prepared and committed by itself; both in turn, {SAMPLES} of each, over a socket \
-         to PostgreSQL {version} on the same machine. `cargo run --profile try -p wb-session --features postgres \
+         to PostgreSQL {version} on the same machine. `cargo run --release -p wb-session --features postgres \
          --example postgres_speed` prints this page.\n\n| bytes | `INSERT` µs | 95 % | append µs | 95 % | ratio \
          |\n|---:|---:|---:|---:|---:|---:|"
     )?;

@@ -18,6 +18,9 @@
 //! settings from two files. [`prepare_compaction`], `compact` and their like have fixed names and
 //! answers that other hosts of such sessions know.
 //!
+//! With the feature `postgres`, sessions may be in a PostgreSQL database, which many programs write
+//! at once: a `PostgresStore` is an [`EntryStore`] that others see new entries of.
+//!
 //! This crate uses no clock, touches files only in [`store`] and [`read_settings`], and reads from
 //! any [`BufRead`](std::io::BufRead).
 //!

@@ -87,7 +87,7 @@ Environment:
 /// of its title, or none for the newest of this folder; in PostgreSQL it is postgres://USER@HOST/DATABASE#SESSION.
 ///
 /// Reads sessions of coding agents, logs of evaluations and request bodies, and detects their
-/// format: see `wb formats`. Needs no key and no network unless you name a model.
+/// format: see `wb formats`. Needs no key and no network unless you name a model or a database.
 #[derive(Debug, Parser)]
 #[command(name = "wb", version, after_long_help = AFTER_HELP)]
 pub(crate) struct Cli {

@@ -44,6 +44,7 @@ pub(crate) struct Environment {
     /// `VISUAL`, else `EDITOR`.
     pub(crate) editor: Option<String>,
     /// `PGPASSFILE`, else `~/.pgpass`: the file of passwords of databases.
+    #[cfg(feature = "postgres")]
     pub(crate) pg_password_file: Option<PathBuf>,
     /// `COLUMNS`, else the width of the terminal, else that of a pipe.
     pub(crate) columns: usize,
@@ -70,6 +71,7 @@ impl Environment {
                 .ok()
                 .filter(|it| !it.trim().is_empty()),
             cache: ours("XDG_CACHE_HOME", ".cache"),
+            #[cfg(feature = "postgres")]
             pg_password_file: env::var_os("PGPASSFILE")
                 .map(PathBuf::from)
                 .or_else(|| home.as_deref().map(|home| home.join(".pgpass"))),

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -17,16 +17,19 @@ pub struct Proxy {
     state: Arc<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     /// Nothing gets through to the server, and nothing back.
     is_stalled: AtomicBool,
-    /// Answers do not get back.
-    is_mute: AtomicBool,
+    /// The answers that do get back.
+    n_answers: AtomicI64,
     is_over: AtomicBool,
     /// The client's and the server's side of each connection.
     connections: Mutex<Vec<(TcpStream, TcpStream)>>,
 }
+
+/// More answers than any test waits for.
+const ALL: i64 = i64::MAX / 2;
 
 impl Proxy {
     /// Starts a proxy in front of a port of the loopback address.
@@ -36,7 +39,9 @@ impl Proxy {
     pub fn start(server: u16) -> Self {
         let socket = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = socket.local_addr().expect("its address").port();
-        let state = Arc::new(State::default());
+        let (is_stalled, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
+        let (n_answers, connections) = (AtomicI64::new(ALL), Mutex::default());
+        let state = Arc::new(State { is_stalled, n_answers, is_over, connections });
         let shared = Arc::clone(&state);
         thread::spawn(move || {
             for client in socket.incoming().map_while(Result::ok) {
@@ -75,9 +80,14 @@ impl Proxy {
         self.state.is_stalled.store(is_stalled, Ordering::SeqCst);
     }
 
-    /// Keeps answers from getting back, while requests get through.
-    pub fn mute(&self, is_mute: bool) {
-        self.state.is_mute.store(is_mute, Ordering::SeqCst);
+    /// Keeps answers from getting back after some more, while requests get through.
+    pub fn mute_after(&self, n_answers: i64) {
+        self.state.n_answers.store(n_answers, Ordering::SeqCst);
+    }
+
+    /// Lets all answers get back.
+    pub fn unmute(&self) {
+        self.mute_after(ALL);
     }
 
     fn connections(&self) -> std::sync::MutexGuard<'_, Vec<(TcpStream, TcpStream)>> {
@@ -111,8 +121,11 @@ fn connect(state: &Arc<State>, client: &TcpStream, server: &TcpStream) {
 fn pass(state: &State, mut from: TcpStream, mut to: TcpStream, is_back: bool) {
     let mut bytes = [0; 16 * 1024];
     while let Ok(n) = from.read(&mut bytes) {
-        let is_held =
-            || state.is_stalled.load(Ordering::SeqCst) || is_back && state.is_mute.load(Ordering::SeqCst);
+        let is_mute = is_back && state.n_answers.fetch_sub(1, Ordering::SeqCst) <= 0;
+        let is_held = || {
+            let is_mute = is_mute && state.n_answers.load(Ordering::SeqCst) <= 0;
+            is_mute || state.is_stalled.load(Ordering::SeqCst)
+        };
         while is_held() && !state.is_over.load(Ordering::SeqCst) {
             thread::sleep(LOOK);
         }

@@ -66,9 +66,15 @@ impl Fault {
 
 /// A fatal error ends the connection, also in the middle of a commit.
 fn is_lost(error: &Error) -> bool {
-    let Some(error) = error.as_db_error() else { return true };
+    let Some(error) = error.as_db_error() else { return !is_of_value(error) };
     let is_fatal = matches!(error.parsed_severity(), Some(Severity::Fatal | Severity::Panic));
     is_fatal || matches!(error.code().code().get(..3), Some("57P" | "080"))
+}
+
+/// Returns whether a value could not be sent, so that the server saw nothing.
+fn is_of_value(error: &Error) -> bool {
+    let what = error.to_string();
+    ["error serializing", "error encoding"].iter().any(|start| what.starts_with(start))
 }
 
 /// Returns whether connecting again can help.
@@ -100,8 +106,10 @@ fn unreachable(path: PathBuf, what: String) -> StoreError {
 fn refused(path: PathBuf, error: &Error) -> StoreError {
     let what = error.as_db_error().map_or_else(|| cause(error), |db| db.message().to_owned());
     let hint = match error.code() {
+        None if is_of_value(error) => "append smaller records",
         _ if what.contains("password missing") => "set the password in PGPASSWORD",
         _ if what.contains("certificate") => CERTIFICATE,
+        None => "check the host and the port",
         Some(state) if *state == SqlState::INVALID_PASSWORD => "set the user's password in PGPASSWORD",
         Some(state) if *state == SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
             "check the user, and that pg_hba.conf of the server lets it in"

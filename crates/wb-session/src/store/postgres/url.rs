@@ -136,7 +136,7 @@ impl PostgresUrl {
         let session = session.filter(|session| !session.is_empty()).map(decoded);
         let root_certificates = root_certificates.map(|path| decoded(path).into());
         let name = name.trim_end_matches('#').to_owned();
-        Ok(Self { name, session, config, root_certificates, answer_within: SILENCE, n_attempts: 8 })
+        Ok(Self { name, session, config, root_certificates, answer_within: SILENCE, n_attempts: 10 })
     }
 
     /// Sets the password, unless there is one.

@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use wb_session::store::postgres::{PostgresStore, PostgresUrl};
+use wb_record::{Access, ChangeSet, CommitError, Parts};
+use wb_session::store::postgres::{PartKind, PostgresParts, PostgresStore, PostgresUrl};
 use wb_session::{Durability, EntryStore, StoreError};
-use wb_testkit::depth::cases;
+use wb_testkit::depth::{cases, is_deep};
 use wb_testkit::postgres::{Proxy, Server};
 
 use super::{open, server, session, session_in};
@@ -59,19 +60,66 @@ const CUTS: [fn(&Proxy); 4] = [
         proxy.stall(false);
     },
     |proxy| {
-        proxy.mute(true);
+        proxy.mute_after(0);
         thread::sleep(SHORT * 2);
-        proxy.mute(false);
+        proxy.unmute();
     },
 ];
 
-#[test]
-fn a_network_that_is_cut_loses_and_repeats_nothing() {
-    let Some(mut server) = Server::start() else { return };
+/// A server behind a proxy, and the name of a session by way of both.
+fn proxied(name: &str) -> Option<(Server, Proxy, PostgresUrl)> {
+    let mut server = Server::start()?;
     server.add_rule("host all all 127.0.0.1/32 trust");
     let proxy = Proxy::start(server.port());
     let database = format!("postgres://wb@127.0.0.1:{}/postgres", proxy.port());
-    let url = session_in(&database, "cut").with_patience(SHORT, 12);
+    let url = session_in(&database, name).with_patience(SHORT, 12);
+    Some((server, proxy, url))
+}
+
+/// Does something while only some answers get back, and all of them a while later.
+fn unanswered_after<T>(proxy: &Proxy, n_answers: i64, act: impl FnOnce() -> T) -> T {
+    thread::scope(|scope| {
+        proxy.mute_after(n_answers);
+        scope.spawn(|| {
+            thread::sleep(SHORT * 2);
+            proxy.unmute();
+        });
+        act()
+    })
+}
+
+/// Whichever answer is lost, the connection's first or that to the append itself.
+#[test]
+fn an_append_that_is_not_answered_is_stored_once() {
+    let Some((_server, proxy, url)) = proxied("unanswered") else { return };
+    for n_answers in 0..i64::from(cases(20)) {
+        let (mut store, n) = (open(&url), n_records_of(&url));
+        unanswered_after(&proxy, n_answers % 4, || append_step(&mut store, n));
+        drop(store);
+        n_records(&PostgresStore::open_for_reading(&url).unwrap());
+    }
+}
+
+#[test]
+fn a_change_that_is_not_answered_is_there_if_it_says_so_and_else_not() {
+    let Some((_server, proxy, url)) = proxied("unanswered change") else { return };
+    open(&url).append(b"{}").unwrap();
+    let mut parts = PostgresParts::open(&url, PartKind::Entries, Access::Write).unwrap();
+    for n_answers in (0..12).step_by(if is_deep() { 1 } else { 3 }) {
+        let before = parts.len("").unwrap().unwrap();
+        let set = ChangeSet::append("", before, format!("{{\"n\":{n_answers}}}\n{{}}\n").into_bytes());
+        let done = unanswered_after(&proxy, n_answers, || parts.commit(&set));
+        let refused = matches!(done, Err(CommitError::Io { .. }));
+        assert!(done.is_ok() || refused, "{done:?}");
+        let now = PostgresParts::open(&url, PartKind::Entries, Access::Read).unwrap();
+        assert_eq!(now.len("").unwrap() == Some(before), refused, "after {n_answers} answers");
+        assert_eq!(now.whole("").unwrap(), parts.whole("").unwrap());
+    }
+}
+
+#[test]
+fn a_network_that_is_cut_loses_and_repeats_nothing() {
+    let Some((server, proxy, url)) = proxied("cut") else { return };
     let (mut store, mut n) = (open(&url), 0);
     for cut in (0..cases(120)).zip(CUTS.iter().cycle()).map(|(_, cut)| cut) {
         n = written_during(&mut store, n, || cut(&proxy));
