@@ -132,7 +132,7 @@ pub enum StoreError {
         path: PathBuf,
         /// The message.
         what: String,
-        /// What the user can do about it.
+        /// The remedy.
         hint: &'static str,
     },
 }

@@ -78,7 +78,7 @@ mod passwords {
     static GIVEN: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
     static SOURCES: OnceLock<PasswordSources> = OnceLock::new();
 
-    /// Where a password is found that the command line does not contain.
+    /// The sources of a password that the command line does not contain.
     #[derive(Clone, Default)]
     pub(crate) struct PasswordSources {
         pub(crate) variable: Option<String>,

@@ -9,10 +9,11 @@ use super::postgres::{PostgresStore, PostgresUrl};
 use super::{EntryStore, Record};
 use crate::error::{StoreError, Torn};
 
-/// Makes a change of a file of JSON lines, or of a session in a database, as a whole or not at all.
+/// Makes a change of a file of JSON lines, or of a session in a database, as a whole or not at
+/// all.
 ///
-/// It is read once. Appended records stay in memory until [`sync`](EntryStore::sync), which
-/// takes the lock, checks that nothing changed, repairs the end of a file, and writes all in one step;
+/// It is read once. Appended records stay in memory until [`sync`](EntryStore::sync), which takes
+/// the lock, checks that nothing changed, repairs the end of a file, and writes all in one step;
 /// then it holds the lock. Records that are never synced leave no trace.
 #[derive(Debug)]
 pub struct StagedStore {
@@ -33,7 +34,7 @@ enum Base {
         found: FileState,
     },
     #[cfg(feature = "postgres")]
-    Database(PostgresStore),
+    Database(Box<PostgresStore>),
 }
 
 impl Base {
@@ -41,7 +42,7 @@ impl Base {
         match self {
             Self::File { store, .. } => store,
             #[cfg(feature = "postgres")]
-            Self::Database(store) => store,
+            Self::Database(store) => store.as_ref(),
         }
     }
 
@@ -49,7 +50,7 @@ impl Base {
         match self {
             Self::File { store, .. } => store,
             #[cfg(feature = "postgres")]
-            Self::Database(store) => store,
+            Self::Database(store) => store.as_mut(),
         }
     }
 
@@ -79,7 +80,7 @@ impl StagedStore {
     /// Reads a session in a database.
     #[cfg(feature = "postgres")]
     pub fn open_in_database(url: &PostgresUrl) -> Result<Self, StoreError> {
-        Self::new(Base::Database(PostgresStore::open_for_reading(url)?))
+        Self::new(Base::Database(Box::new(PostgresStore::open_for_reading(url)?)))
     }
 
     fn new(base: Base) -> Result<Self, StoreError> {

@@ -1,8 +1,10 @@
 //! A PostgreSQL server in a folder of its own, and a proxy that loses connections to it.
 //!
 //! The server is the installed one, found in the path or where Debian puts it. It listens on a
-//! socket in its folder, where everyone is trusted, and on the loopback address, where a password is
-//! needed. Dropping it, or the end of the process, stops it and removes the folder.
+//! socket in its folder, where everyone is trusted, and on the loopback address, where a password
+//! is needed. Dropping it, or the end of the process, stops it and removes the folder.
+
+#![expect(clippy::disallowed_methods, reason = "a server has files")]
 
 mod proxy;
 
@@ -93,6 +95,9 @@ impl Server {
     }
 
     /// Adds a certificate and its key, and encrypts connections that ask for it.
+    ///
+    /// # Panics
+    /// Panics if it does not start again.
     pub fn encrypt(&mut self, certificate: &str, key: &str) {
         for (name, text) in [("server.crt", certificate), ("server.key", key)] {
             let path = self.data().join(name);
@@ -104,6 +109,9 @@ impl Server {
     }
 
     /// Adds a rule to the beginning of the file that says who may connect.
+    ///
+    /// # Panics
+    /// Panics if it does not start again.
     pub fn add_rule(&mut self, rule: &str) {
         let path = self.data().join("pg_hba.conf");
         let rules = fs::read_to_string(&path).expect("the rules");
@@ -113,6 +121,9 @@ impl Server {
     }
 
     /// Stops the server in a mode of `pg_ctl`.
+    ///
+    /// # Panics
+    /// Panics if it does not stop.
     pub fn stop(&mut self, mode: &str) {
         let Some(mut process) = self.process.take() else { return };
         let mut stop = self.command("pg_ctl");
@@ -246,7 +257,6 @@ fn run(command: &mut Command) -> String {
 }
 
 /// Finds the folder of the server's programs.
-#[expect(clippy::disallowed_methods, reason = "a test is at the edge")]
 fn programs() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let in_path = std::env::split_paths(&path).filter_map(|folder| folder.join("initdb").canonicalize().ok());

@@ -7,18 +7,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How often each direction looks at whether it is stalled.
+/// The time after which a direction that is held looks again.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// A proxy in front of a server.
 #[derive(Debug)]
 pub struct Proxy {
     port: u16,
-    state: Arc<State>,
+    wire: Arc<Wire>,
 }
 
 #[derive(Debug)]
-struct State {
+struct Wire {
     /// Nothing gets through to the server, and nothing back.
     is_stalled: AtomicBool,
     /// The answers that do get back.
@@ -41,8 +41,8 @@ impl Proxy {
         let port = socket.local_addr().expect("its address").port();
         let (is_stalled, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
         let (n_answers, connections) = (AtomicI64::new(ALL), Mutex::default());
-        let state = Arc::new(State { is_stalled, n_answers, is_over, connections });
-        let shared = Arc::clone(&state);
+        let wire = Arc::new(Wire { is_stalled, n_answers, is_over, connections });
+        let shared = Arc::clone(&wire);
         thread::spawn(move || {
             for client in socket.incoming().map_while(Result::ok) {
                 if shared.is_over.load(Ordering::SeqCst) {
@@ -53,7 +53,7 @@ impl Proxy {
                 }
             }
         });
-        Self { port, state }
+        Self { port, wire }
     }
 
     /// Returns its port.
@@ -77,12 +77,12 @@ impl Proxy {
 
     /// Stops the present and future connections without closing them, or lets them go on.
     pub fn stall(&self, is_stalled: bool) {
-        self.state.is_stalled.store(is_stalled, Ordering::SeqCst);
+        self.wire.is_stalled.store(is_stalled, Ordering::SeqCst);
     }
 
     /// Keeps answers from getting back after some more, while requests get through.
     pub fn mute_after(&self, n_answers: i64) {
-        self.state.n_answers.store(n_answers, Ordering::SeqCst);
+        self.wire.n_answers.store(n_answers, Ordering::SeqCst);
     }
 
     /// Lets all answers get back.
@@ -91,7 +91,7 @@ impl Proxy {
     }
 
     fn connections(&self) -> std::sync::MutexGuard<'_, Vec<(TcpStream, TcpStream)>> {
-        self.state.connections.lock().unwrap_or_else(PoisonError::into_inner)
+        self.wire.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn take(&self) -> Vec<(TcpStream, TcpStream)> {
@@ -101,32 +101,32 @@ impl Proxy {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        self.state.is_over.store(true, Ordering::SeqCst);
+        self.wire.is_over.store(true, Ordering::SeqCst);
         self.drop_all();
         // The thread that accepts connections wakes up and ends.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
 }
 
-fn connect(state: &Arc<State>, client: &TcpStream, server: &TcpStream) {
+fn connect(wire: &Arc<Wire>, client: &TcpStream, server: &TcpStream) {
     let copy = |stream: &TcpStream| stream.try_clone().expect("another handle");
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
-    state.connections.lock().unwrap_or_else(PoisonError::into_inner).push((copy(client), copy(server)));
+    wire.connections.lock().unwrap_or_else(PoisonError::into_inner).push((copy(client), copy(server)));
     for (from, to, is_back) in [(copy(client), copy(server), false), (copy(server), copy(client), true)] {
-        let state = Arc::clone(state);
-        thread::spawn(move || pass(&state, from, to, is_back));
+        let wire = Arc::clone(wire);
+        thread::spawn(move || pass(&wire, from, to, is_back));
     }
 }
 
-fn pass(state: &State, mut from: TcpStream, mut to: TcpStream, is_back: bool) {
+fn pass(wire: &Wire, mut from: TcpStream, mut to: TcpStream, is_back: bool) {
     let mut bytes = [0; 16 * 1024];
     while let Ok(n) = from.read(&mut bytes) {
-        let is_mute = is_back && state.n_answers.fetch_sub(1, Ordering::SeqCst) <= 0;
+        let is_mute = is_back && wire.n_answers.fetch_sub(1, Ordering::SeqCst) <= 0;
         let is_held = || {
-            let is_mute = is_mute && state.n_answers.load(Ordering::SeqCst) <= 0;
-            is_mute || state.is_stalled.load(Ordering::SeqCst)
+            let is_mute = is_mute && wire.n_answers.load(Ordering::SeqCst) <= 0;
+            is_mute || wire.is_stalled.load(Ordering::SeqCst)
         };
-        while is_held() && !state.is_over.load(Ordering::SeqCst) {
+        while is_held() && !wire.is_over.load(Ordering::SeqCst) {
             thread::sleep(LOOK);
         }
         if n == 0 || to.write_all(&bytes[..n]).is_err() {

@@ -23,7 +23,7 @@ const N_LOCK_ATTEMPTS: u32 = 7;
 /// The time after the first attempt at a lock; each next one waits twice as long.
 const FIRST_LOCK_DELAY: Duration = Duration::from_millis(10);
 
-/// What each connection of a store is set to.
+/// The settings of each connection of a store.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Setup {
     /// The advisory lock to hold: its class and its number.

@@ -1,4 +1,4 @@
-//! What a failed statement means: the connection is lost, or the server refused.
+//! The kinds of failed statements: the connection is lost, or the server refused.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio_postgres::error::{Severity, SqlState};
 use super::url::{PostgresUrl, cause};
 use crate::error::StoreError;
 
-/// What to do about a certificate.
+/// The hint on a certificate.
 const CERTIFICATE: &str = "name the file with the server's root certificate: ?sslrootcert=FILE";
 
 /// The outcome of a statement that failed.
@@ -56,7 +56,7 @@ impl Fault {
     pub(super) fn into_error(self, url: &PostgresUrl) -> StoreError {
         let path = url.path();
         match self {
-            Self::Lost(what) => unreachable(path, what),
+            Self::Lost(what) => unreachable(path, &what),
             Self::Refused(error) => refused(path, &error),
             Self::Busy => StoreError::Locked { path },
             Self::Setup(what) => StoreError::Database { path, what, hint: CERTIFICATE },
@@ -97,7 +97,7 @@ fn is_of_name(error: &Error) -> bool {
         .any(|part| what.contains(part))
 }
 
-fn unreachable(path: PathBuf, what: String) -> StoreError {
+fn unreachable(path: PathBuf, what: &str) -> StoreError {
     let hint = "check that the server runs and that host and port are right, then try again";
     StoreError::Database { path, what: format!("the connection failed: {what}"), hint }
 }

@@ -3,7 +3,7 @@
 use serde_json::from_slice;
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{ToSql, Type};
 use wb_record::json::{get, text};
 
 use super::connection::{Backend, channel};
@@ -48,7 +48,7 @@ impl NewLines {
             lines.ids.push(if is_entry { id_of(record) } else { None });
             lines.ats.push(lines.end);
             lines.records.push(record.to_vec());
-            lines.end += record.len() as i64 + 1;
+            lines.end += place(record.len() + 1);
         }
         lines
     }
@@ -63,6 +63,11 @@ impl NewLines {
         found.len() == self.ats.len()
             && own.zip(found).all(|((at, record), it)| (at, record) == (&it.0, &it.1))
     }
+}
+
+/// Returns a number of bytes as the database has it.
+pub(super) fn place(n_bytes: usize) -> i64 {
+    i64::try_from(n_bytes).unwrap_or(i64::MAX)
 }
 
 /// Returns the id of an entry, by which it is stored once.
@@ -123,33 +128,29 @@ pub(super) async fn read(
     Ok((rows.into_iter().map(|row| (row.get(0), row.get(1))).collect(), to))
 }
 
-/// Appends lines in one statement, and reports them; returns whether the list ended where expected.
+/// Appends lines in one statement; returns whether the list ended where expected.
 pub(super) async fn insert(backend: &Backend, list: List, new: &NewLines) -> Result<bool, Fault> {
     const SQL: &str = "
-        WITH new AS (
-            INSERT INTO wb_line (session, list, at, id, record)
-            SELECT $1, $2, line.at, line.id, line.record
-            FROM unnest($3::int8[], $4::text[], $5::bytea[]) AS line (at, id, record)
-            WHERE (SELECT max(at) FROM wb_line WHERE session = $1 AND list = $2) IS NOT DISTINCT FROM $6::int8
-            RETURNING 1
-        )
-        SELECT count(*), pg_notify($7, '') FROM new";
-    let statement = match backend.insert.get() {
-        Some(statement) => statement.clone(),
-        None => {
-            let prepared = backend.client.prepare(SQL).await?;
-            backend.insert.get_or_init(|| prepared).clone()
-        }
+        INSERT INTO wb_line (session, list, at, id, record)
+        SELECT $1, $2, line.at, line.id, line.record
+        FROM unnest($3::int8[], $4::text[], $5::bytea[]) AS line (at, id, record)
+        WHERE (SELECT max(at) FROM wb_line WHERE session = $1 AND list = $2) IS NOT DISTINCT FROM $6::int8";
+    let statement = if let Some(statement) = backend.insert.get() {
+        statement.clone()
+    } else {
+        let prepared = backend.client.prepare(SQL).await?;
+        backend.insert.get_or_init(|| prepared).clone()
     };
-    let channel = channel(list.session);
-    let row = backend
-        .client
-        .query_one(
-            &statement,
-            &[&list.session, &list.number, &new.ats, &new.ids, &new.records, &new.after.last, &channel],
-        )
-        .await?;
-    Ok(row.get::<_, i64>(0) == new.ats.len() as i64)
+    let List { session, number } = list;
+    let values: [&(dyn ToSql + Sync); 6] =
+        [&session, &number, &new.ats, &new.ids, &new.records, &new.after.last];
+    Ok(backend.client.execute(&statement, &values).await? == new.ats.len() as u64)
+}
+
+/// Reports that a session changed.
+pub(super) async fn notify(client: &Client, session: i32) -> Result<(), Fault> {
+    client.query_typed("SELECT pg_notify($1, '')", &[(&channel(session), Type::TEXT)]).await?;
+    Ok(())
 }
 
 /// Removes the lines from a place on, and returns them.
@@ -157,8 +158,8 @@ pub(super) async fn cut(client: &Client, list: List, at: i64) -> Result<Vec<Vec<
     let sql = "WITH cut AS (
                    DELETE FROM wb_line WHERE session = $1 AND list = $2 AND at >= $3 RETURNING at, record
                )
-               SELECT record, pg_notify($4, '') FROM cut ORDER BY at";
-    let rows = client.query(sql, &[&list.session, &list.number, &at, &channel(list.session)]).await?;
+               SELECT record FROM cut ORDER BY at";
+    let rows = client.query(sql, &[&list.session, &list.number, &at]).await?;
     Ok(rows.into_iter().map(|row| row.get(0)).collect())
 }
 

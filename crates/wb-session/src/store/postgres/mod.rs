@@ -7,12 +7,14 @@
 //! follows the last record that it knows: its own records were stored, nothing was, or somebody
 //! else wrote. So nothing that was acknowledged is lost, and nothing is stored twice.
 //!
-//! Each append notifies the session's channel; [`PostgresStore::wait_for_more`] waits for that.
+//! Each append is reported on the session's channel, and [`PostgresStore::wait_for_more`] waits for
+//! that.
 //!
 //! The files in reading order: `url` names a database and a session without its password,
-//! `password_file` finds that, `fault` sorts errors, `tls` checks certificates, `background` runs connections, `schema` makes the
-//! tables, `connection` connects again, `lines` reads and appends, `store` keeps the records of a
-//! session, `parts` are its bytes for documents, `sessions` lists the sessions.
+//! `password_file` finds that, `fault` sorts errors, `tls` checks certificates, `background` runs
+//! connections, `schema` makes the tables, `connection` connects again, `lines` reads and appends,
+//! `store` keeps the records of a session, `parts` are its bytes for documents, `sessions` lists
+//! the sessions.
 
 mod url;
 mod password_file;

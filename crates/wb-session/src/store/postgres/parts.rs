@@ -84,11 +84,11 @@ impl PostgresParts {
     }
 
     /// Finds out whether changes are in the database after their connection was lost.
-    fn settle(&mut self, before: &MemoryParts, after: MemoryParts, what: String) -> Result<(), CommitError> {
+    fn settle(&mut self, before: &MemoryParts, after: &MemoryParts, what: &str) -> Result<(), CommitError> {
         let is_read = self.read_again().is_ok();
-        let source = io::Error::other(what);
+        let source = io::Error::other(what.to_owned());
         match &self.held {
-            now if is_read && *now == after => Ok(()),
+            now if is_read && now == after => Ok(()),
             now if is_read && now == before => {
                 Err(CommitError::Io { doing: "write to the database", source })
             }
@@ -149,7 +149,7 @@ impl Step {
         Ok(step)
     }
 
-    fn at(&self) -> i64 {
+    fn place(&self) -> i64 {
         match self {
             Self::Append { at, .. } | Self::Cut { at, .. } => *at,
         }
@@ -186,8 +186,11 @@ async fn commit(
     let mut done = take_lock_of_transaction(client, (lock, list.session)).await.map(|()| None);
     for step in steps {
         if matches!(done, Ok(None)) {
-            done = step.run(&backend, list).await.map(|is_done| (!is_done).then(|| step.at()));
+            done = step.run(&backend, list).await.map(|is_done| (!is_done).then(|| step.place()));
         }
+    }
+    if matches!(done, Ok(None)) {
+        done = lines::notify(client, list.session).await.map(|()| None);
     }
     let end = if matches!(done, Ok(None)) { "COMMIT" } else { "ROLLBACK" };
     if !matches!(done, Err(Fault::Lost(_))) {
@@ -235,7 +238,7 @@ impl Parts for PostgresParts {
                 self.read_again()?;
                 return Err(CommitError::Stale { part: PartId::new(), at: at.unsigned_abs() });
             }
-            Err(Fault::Lost(what)) => return self.settle(&before, after, what),
+            Err(Fault::Lost(what)) => return self.settle(&before, &after, &what),
             Err(fault) => return Err(self.failed("write to the database", fault)),
         }
         Ok(())

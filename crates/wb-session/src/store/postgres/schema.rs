@@ -36,7 +36,7 @@ const MIGRATIONS: [&str; 1] = [r"
 "];
 
 /// The version of the present tables.
-pub(super) const VERSION: usize = MIGRATIONS.len();
+pub(super) const VERSION: i64 = 1;
 
 /// Returns the version of the tables; 0 where there are none.
 pub(super) async fn version(client: &Client) -> Result<i64, Fault> {
@@ -50,7 +50,7 @@ pub(super) async fn version(client: &Client) -> Result<i64, Fault> {
 
 /// Makes the tables or brings them to the present version, while others wait; newer ones stay.
 pub(super) async fn migrate(client: &Client) -> Result<i64, Fault> {
-    if version(client).await? >= VERSION as i64 {
+    if version(client).await? >= VERSION {
         return version(client).await;
     }
     client
@@ -68,4 +68,14 @@ pub(super) async fn migrate(client: &Client) -> Result<i64, Fault> {
     }
     client.batch_execute("COMMIT").await?;
     version(client).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_counts_the_migrations() {
+        assert_eq!(i64::try_from(MIGRATIONS.len()), Ok(VERSION));
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::connection::{Connection, Setup};
+use super::connection::{Backend, Connection, Setup};
 use super::fault::Fault;
 use super::lines::{self, List, NewLines, Tail};
 use super::schema::{self, ENTRIES_LOCK, VERSION};
@@ -31,6 +31,8 @@ pub struct PostgresStore {
     near: Mutex<Vec<(i64, Vec<u8>)>>,
 }
 
+/// The time after which a reader looks by itself: a writer may be killed before it reports.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// The bytes of lines that are read together.
 const NEAR: i64 = 64 * 1024;
 
@@ -104,12 +106,19 @@ impl PostgresStore {
     pub fn wait_for_more(&mut self, timeout: Duration) -> Result<bool, StoreError> {
         let listens = self.connection.listen_to(self.list.session);
         listens.map_err(|fault| self.failed(fault))?;
-        let seen = self.connection.n_signals();
-        if !self.has_more()? {
-            self.connection.wait_for_signal(seen, timeout);
-            return self.has_more();
+        let mut left = timeout;
+        loop {
+            let seen = self.connection.n_signals();
+            if self.has_more()? {
+                return Ok(true);
+            }
+            if left.is_zero() {
+                return Ok(false);
+            }
+            let some = left.min(LOOK_EVERY);
+            self.connection.wait_for_signal(seen, some);
+            left -= some;
         }
-        Ok(true)
     }
 
     fn has_more(&mut self) -> Result<bool, StoreError> {
@@ -158,11 +167,11 @@ impl PostgresStore {
         StoreError::Changed { path: self.url().path(), expected, found }
     }
 
-    /// Appends lines; after a lost connection it looks at what was stored, and repeats what was not.
+    /// Appends lines; after a lost connection it looks at what was stored, and repeats the rest.
     fn insert(&mut self, new: &Arc<NewLines>) -> Result<(), StoreError> {
         for _ in 0..=self.url().n_attempts {
             let (list, lines) = (self.list, Arc::clone(new));
-            match self.connection.once(|it| async move { lines::insert(&it, list, &lines).await }) {
+            match self.connection.once(|it| append(it, list, lines)) {
                 Ok(true) => return Ok(()),
                 Ok(false) => {
                     let now = self.tail_now()?;
@@ -192,6 +201,17 @@ impl PostgresStore {
     }
 }
 
+/// Appends lines and reports them. The report follows in a separate transaction, which waits for no
+/// disk: within the append it would put the commits of all sessions in a row.
+async fn append(backend: Arc<Backend>, list: List, lines: Arc<NewLines>) -> Result<bool, Fault> {
+    let is_done = lines::insert(&backend, list, &lines).await?;
+    if is_done {
+        // A reader that misses it looks by itself a moment later.
+        tokio::spawn(async move { lines::notify(&backend.client, list.session).await });
+    }
+    Ok(is_done)
+}
+
 fn name_of(url: &PostgresUrl) -> Result<String, StoreError> {
     url.session().map(str::to_owned).ok_or_else(|| StoreError::NoSession { path: url.path() })
 }
@@ -201,7 +221,7 @@ pub(super) fn connect(url: &PostgresUrl, durability: Durability) -> Result<Conne
     let setup = Setup { is_relaxed: durability != Durability::Always, ..Setup::default() };
     let connection = Connection::open(url, setup).map_err(|fault| fault.into_error(url))?;
     let found = connection.repeat(|it| async move { schema::version(&it.client).await });
-    let (found, known) = (found.map_err(|fault| fault.into_error(url))?, VERSION as i64);
+    let (found, known) = (found.map_err(|fault| fault.into_error(url))?, VERSION);
     if found > known {
         return Err(StoreError::OtherVersion { path: url.path(), found, known });
     }
@@ -254,7 +274,7 @@ impl EntryStore for PostgresStore {
                 .repeat(|it| async move { lines::read(&it.client, list, from, end, lines::CHUNK).await });
             let (some, next) = some.map_err(|fault| self.failed(fault))?;
             for (at, record) in some {
-                read_to = at + record.len() as i64 + 1;
+                read_to = at + lines::place(record.len() + 1);
                 each(at.unsigned_abs(), &record);
             }
             from = next;

@@ -50,7 +50,7 @@ fn a_server_that_crashes_loses_nothing_and_the_writer_goes_on() {
     assert_eq!(n_records(&store), n);
 }
 
-/// What happens to a network.
+/// The ways in which a network is cut.
 const CUTS: [fn(&Proxy); 4] = [
     Proxy::drop_all,
     Proxy::half_close,
