@@ -128,7 +128,7 @@ fn integrations(root: &Path) -> Result<(), String> {
     e2e::run(root, &["integrations"])
 }
 
-/// Installs the distribution's PostgreSQL if there is none; without it, its tests skip.
+/// Installs the distribution's `PostgreSQL` if there is none; without it, its tests skip.
 fn postgres(root: &Path) -> Result<(), String> {
     let shell = |script: &str| {
         let mut shell = Command::new("sh");

@@ -25,7 +25,7 @@ const OPTIONAL: [&str; 1] = ["schemars"];
 /// External crates for the crates that wait for something.
 const ASYNC: [&str; 5] = ["async-trait", "futures-channel", "futures-util", "tokio", "tokio-util"];
 
-/// External crates of the store in PostgreSQL.
+/// External crates of the store in `PostgreSQL`.
 const POSTGRES: [&str; 5] =
     ["percent-encoding", "rustls", "rustls-platform-verifier", "tokio-postgres", "tokio-postgres-rustls"];
 
