@@ -5,8 +5,9 @@ use std::process::{Command, Stdio};
 
 use crate::agents;
 
-/// The SDKs of the providers.
-pub(crate) const SDKS: [&str; 3] = ["openai==3.54.0", "anthropic==2.12.0", "google-genai==3.4.0"];
+/// The SDKs of the providers, and the models of the trajectory format ATIF.
+pub(crate) const SDKS: [&str; 4] =
+    ["openai==3.54.0", "anthropic==2.12.0", "google-genai==3.4.0", "atif==1.8.0"];
 /// llama.cpp and its server, built for many platforms.
 pub(crate) const LLAMA_CPP: &str = "xllamacpp==2026.10.11549";
 

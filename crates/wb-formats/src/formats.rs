@@ -19,6 +19,7 @@ use crate::agents::opencode::Opencode;
 use crate::agents::openhands_events::OpenhandsEvents;
 use crate::agents::pi::Pi;
 use crate::agents::qwen_code::QwenCode;
+use crate::logs::atif::Atif;
 use crate::logs::inspect_ai::InspectAi;
 use crate::logs::mini_swe_agent::MiniSweAgent;
 use crate::logs::openhands_completions::OpenhandsCompletions;
@@ -175,6 +176,7 @@ pub static FORMATS: &[FormatRow] = &[
     row(&SweAgent, "trajectory", "none", "none"),
     row(&TauBench, "results of tau-bench and tau2-bench", "none", "per answer in tau2-bench"),
     row(&InspectAi, "evaluation log", "none", "per answer"),
+    row(&Atif, "trajectory of ATIF, such as Harbor writes", "none", "per answer"),
     row(&AiSdk, "list of `ModelMessage`s", "unchanged", "none"),
     row(&PydanticAi, "list of messages", "unchanged", "per answer"),
     row(&Langchain, "list of messages, as `messages_to_dict` writes it", "unchanged", "per answer"),

@@ -8,6 +8,7 @@ mod report;
 mod rules;
 mod provider;
 mod sender;
+mod trajectories;
 #[cfg(test)]
 mod spoiled;
 
@@ -65,9 +66,10 @@ fn send(root: &Path, options: &PythonOptions) -> Result<(), String> {
     let scratch = folder.join("sessions");
     std::fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
     let requests = requests::all(root, &wb, &scratch)?;
+    trajectories::validate(root, &wb, &python, &scratch)?;
     let sent = sender::send_all(root, &python, &requests.lines)?;
     println!(
-        "sdk: {} requests by {}, {} refused as they have to be, {:.1} s",
+        "sdk: {} requests by {}, {} refused as they have to be, one trajectory valid by atif, {:.1} s",
         sent.n_sent(),
         sent.sdks(),
         sent.n_refused(),

@@ -67,6 +67,12 @@ pub(crate) trait Layout: Format {
         None
     }
 
+    /// Returns a record as its position among the records of a changed list requires, if that
+    /// differs from it; or the reason why it cannot be there.
+    fn placed(&self, _record: &[u8], _nth: usize) -> Result<Option<Vec<u8>>, String> {
+        Ok(None)
+    }
+
     /// Returns a line that is added after all others with every change.
     fn last_line(&self, _stamp: &Stamp) -> Option<String> {
         None

@@ -5,3 +5,4 @@ pub(crate) mod openhands_completions;
 pub(crate) mod swe_agent;
 pub(crate) mod tau_bench;
 pub(crate) mod inspect_ai;
+pub(crate) mod atif;

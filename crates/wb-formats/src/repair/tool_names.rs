@@ -14,7 +14,7 @@ use super::stage::{After, Current, Next};
 use crate::dialects::SentAs;
 
 /// The keys under which formats name the tool of a call or of a result.
-const NAMES: [&str; 6] = ["name", "namespace", "toolName", "tool_name", "tool", "function"];
+const NAMES: [&str; 7] = ["name", "namespace", "toolName", "tool_name", "tool", "function", "function_name"];
 
 /// The keys of a Gemini result, which may also appear in the output of a tool.
 const RESPONSES: [&str; 2] = ["functionResponse", "function_response"];

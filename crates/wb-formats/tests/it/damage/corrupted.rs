@@ -90,7 +90,8 @@ const NOT_WRITTEN: [(&str, Option<Way>, &str); 12] = [
 
 /// The formats that cannot be broken in these ways, so that a reader has nothing to put right and
 /// to note, and why.
-const NOT_BROKEN: [(&str, &[Way], &str); 2] = [
+const NOT_BROKEN: [(&str, &[Way], &str); 3] = [
+    ("atif", &[Way::CallGone], "a result in a step without calls that names none is an observation"),
     (
         "opencode",
         &[Way::ResultGone, Way::ParallelUnanswered, Way::OrphanResult],

@@ -13,10 +13,19 @@ use crate::support::{of_parts, open};
 /// Two calls of one answer with their results, and the next user message.
 const BOTH: Case = Case { answered: &[true, true], is_end: false };
 
-/// The formats in which a result is in its call, those of agents that leave out unpaired calls and
+/// The formats in which a result is in its call or its step, those of agents that leave out unpaired calls and
 /// results, and one that is read only.
-const OTHERS: [&str; 8] =
-    ["pi", "codex", "opencode", "gemini-cli", "copilot-cli", "openhands-events", "kimi-code", "droid"];
+const OTHERS: [&str; 9] = [
+    "pi",
+    "codex",
+    "opencode",
+    "gemini-cli",
+    "copilot-cli",
+    "openhands-events",
+    "kimi-code",
+    "droid",
+    "atif",
+];
 
 /// The formats that write calls as Anthropic or chat do, in which a call can be given an id.
 const WITH_BLOCKS: [&str; 9] = [

@@ -271,6 +271,18 @@ impl Case {
         )
     }
 
+    /// Results are in the step of their calls.
+    fn atif(self) -> Vec<Value> {
+        let call = |id: &str| json!({ "tool_call_id": id, "function_name": NAME, "arguments": {} });
+        let result = |id: &str| json!({ "source_call_id": id, "content": "a.rs" });
+        let results = self.calls().filter(|(_, is_answered)| *is_answered).map(|(id, _)| result(id));
+        let mut answer = json!({ "source": "agent", "message": "I look.", "tool_calls": self.each(call) });
+        answer["observation"] = json!({ "results": results.collect::<Vec<_>>() });
+        let user = |said: &str| json!({ "source": "user", "message": said });
+        let steps = [user("Look."), answer].into_iter().chain((!self.is_end).then(|| user("Go on.")));
+        numbered(steps.collect(), |nth| json!({ "step_id": nth + 1 }))
+    }
+
     fn native(self) -> Vec<Value> {
         let call = |id: &str| json!({ "kind": "tool_call", "id": id, "name": NAME, "input": {} });
         self.session(
@@ -389,6 +401,9 @@ pub(crate) fn composed(format: &str, case: Case) -> Option<Vec<u8>> {
                 &json!({ "version": 2, "status": "success", "eval": { "model": "m" }, "plan": {}, "results": {}, "stats": {}, "samples": [sample] }),
             )
         }
+        "atif" => object(
+            &json!({ "schema_version": "ATIF-v1.7", "agent": { "name": "a", "version": "1" }, "steps": case.atif() }),
+        ),
         "ai-sdk" => object(&case.ai_sdk().into()),
         "pydantic-ai" => object(&case.pydantic().into()),
         "langchain" => object(&case.langchain().into()),

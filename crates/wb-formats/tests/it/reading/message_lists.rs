@@ -166,6 +166,34 @@ fn each_record_of_a_call_in_langchain_changes_with_it() {
 }
 
 #[test]
+fn steps_of_atif_hold_their_results_and_count_themselves() {
+    assert_snapshot!(outline_of("atif/trajectory.json"));
+    let document = of_parts(MemoryParts::from_bytes(fixture("atif/trajectory.json")));
+    assert_eq!(document.conversations().unwrap(), ["sub-1", ""]);
+    assert_eq!(document.view("sub-1").unwrap().messages.len(), 2);
+}
+
+#[test]
+fn steps_of_atif_are_numbered_anew_and_a_result_joins_the_step_of_its_call() {
+    let mut document = of_parts(MemoryParts::from_bytes(fixture("atif/trajectory.json")));
+    let view = document.view("").unwrap();
+    let (digest, late) = (Message::user("All of it."), Message::tool_result("c4", "task", "And once more."));
+    let kept = (7..view.messages.len()).map(Item::Same);
+    let mut items: Vec<Item<'_>> = [Item::Same(0), Item::New(&digest)].into_iter().chain(kept).collect();
+    items.insert(4, Item::New(&late));
+    let set = document.render("", &view, &items, &Stamp::default()).unwrap();
+    document.commit(&set).unwrap();
+    let trajectory: serde_json::Value = serde_json::from_slice(document.parts().held("").unwrap()).unwrap();
+    let steps = trajectory["steps"].as_array().unwrap();
+    let ids: Vec<_> = steps.iter().map(|step| step["step_id"].as_u64().unwrap()).collect();
+    assert_eq!(ids, (1..=steps.len() as u64).collect::<Vec<_>>());
+    assert_eq!(steps[2]["observation"]["results"][1]["content"], "And once more.", "{steps:#?}");
+    let alone = [Item::New(&digest), Item::New(&late)];
+    let refused = document.render("", &document.view("").unwrap(), &alone, &Stamp::default()).unwrap_err();
+    assert!(refused.to_string().contains("a result apart from the step of its call"), "{refused}");
+}
+
+#[test]
 fn the_providers_own_summary_hides_what_precedes_it() {
     assert_snapshot!(outline_of("anthropic-messages/compacted.json"));
 }
