@@ -40,6 +40,10 @@ impl Output {
     pub(crate) fn messages(&self) -> Option<&str> {
         self.messages.as_deref().map(RawValue::get)
     }
+
+    pub(crate) fn text(&self) -> Option<&str> {
+        self.messages().or(self.body.as_deref().map(RawValue::get)).or(self.session.as_deref())
+    }
 }
 
 /// A document read from a call.

@@ -31,7 +31,12 @@ pub use context::Context;
 pub use conversion::{Conversion, ConversionError, NewPlace, Target, convert_document};
 pub use known_window::{KnownWindow, WindowFrom};
 pub use measure::{Measure, Size, card_of, follow_from, kind, tracker_of};
+pub use operations::compact::{Compacted, Report};
+pub use operations::facts::FactList;
+pub use operations::inspect::Inspection;
+pub use operations::provider_rules::Validated;
 pub use operations::recall::index_document;
+pub use operations::weigh::Weighed;
 #[cfg(feature = "schema")]
 pub use schema::schema;
 pub use session::whole_facts;

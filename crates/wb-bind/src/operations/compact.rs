@@ -20,31 +20,36 @@ use crate::validity::Validity;
 /// The result of a compaction: the messages, or none if they stay as they are.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Compacted {
+pub struct Compacted {
     #[serde(flatten)]
     output: Output,
-    pub(crate) report: Report,
+    /// The figures.
+    pub report: Report,
 }
 
 /// The figures of a compaction.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Report {
+pub struct Report {
     format: &'static str,
-    pub(crate) changed: bool,
+    /// Indicates that messages changed.
+    pub changed: bool,
     /// The reason why nothing changed, or the result is not as was asked for.
-    reason: Option<String>,
+    pub reason: Option<String>,
     messages_before: usize,
     messages_after: usize,
-    tokens_before: u64,
-    tokens_after: u64,
+    /// The tokens of the context before.
+    pub tokens_before: u64,
+    /// The tokens of the context after.
+    pub tokens_after: u64,
     message_tokens_before: u64,
     message_tokens_after: u64,
     cut: usize,
     cleared: usize,
     shortened: usize,
     restored_paths: Vec<String>,
-    digest: Option<String>,
+    /// The digest, if one was written.
+    pub digest: Option<String>,
     digest_tokens: u64,
     redacted: usize,
     window: u64,
@@ -65,23 +70,31 @@ pub(crate) fn compact(call: &Call<'_>) -> Result<Compacted, CallError> {
 
 /// Compacts with facts of messages that the call does not have, if there are some.
 pub(crate) fn compact_with(call: &Call<'_>, facts: Option<Arc<Facts>>) -> Result<Compacted, CallError> {
-    let options = &call.options;
-    let session = Session::open(Input::from_call(call)?, options)?;
+    let mut session = Session::open(Input::from_call(call)?, &call.options)?;
+    let facts = facts.unwrap_or_else(|| Arc::new(session.facts()));
+    Ok(compact_session(&mut session, &call.options, facts)?.0)
+}
+
+/// Compacts a session that was opened; returns the messages after it too.
+pub(crate) fn compact_session(
+    session: &mut Session,
+    options: &Options,
+    facts: Arc<Facts>,
+) -> Result<(Compacted, Vec<Message>), CallError> {
     if let Some(why) = options.strategy.why_not_held(&session.input.document.abilities()) {
         let hint = "convert the messages to another format, or take another strategy";
         return Err(CallError::new(ErrorKind::NotExpressible, why, hint));
     }
-    let facts = facts.unwrap_or_else(|| Arc::new(session.facts()));
-    let (session, messages, report) = planned(session, options, facts);
+    let (messages, report) = planned(session, options, facts);
     let (patch, digest) = changes(&report, &messages, session.view.messages.len());
-    let report = Report::new(&session, options, report, digest);
+    let report = Report::new(session, options, report, digest);
     let output = if report.changed {
-        refuse_new(&session, &messages)?;
-        written(&session, &patch, options, &report)?
+        refuse_new(session, &messages)?;
+        written(session, &patch, options, &report)?
     } else {
         Output::default()
     };
-    Ok(Compacted { output, report })
+    Ok((Compacted { output, report }, messages))
 }
 
 /// Writes the changes into the input.
@@ -102,6 +115,11 @@ impl Compacted {
     /// Returns the resulting list of messages, if it changed.
     pub(crate) fn messages(&self) -> Option<&str> {
         self.output.messages()
+    }
+
+    /// Returns the result in the shape of the input, if something changed.
+    pub fn text(&self) -> Option<&str> {
+        self.output.text()
     }
 }
 
@@ -144,11 +162,7 @@ impl Report {
 }
 
 /// Plans and applies one compaction to a copy of the session's messages.
-fn planned(
-    mut session: Session,
-    options: &Options,
-    facts: Arc<Facts>,
-) -> (Session, Vec<Message>, CompactionReport) {
+fn planned(session: &mut Session, options: &Options, facts: Arc<Facts>) -> (Vec<Message>, CompactionReport) {
     let mut messages = session.view.messages.clone();
     let opts = session.opts(options, facts);
     let compactor = session.compactor(options);
@@ -163,7 +177,7 @@ fn planned(
     let plan = compactor.plan(session.measure.view(&messages), &opts).map(Plan::without_guard);
     let ready = plan.map(Plan::local);
     let report = ready.map_or_else(|report| *report, |ready| ready.apply(&mut messages));
-    (session, messages, report)
+    (messages, report)
 }
 
 /// Returns the changes of a compaction, and its digest.

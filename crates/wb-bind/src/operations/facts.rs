@@ -11,7 +11,7 @@ use crate::session::Session;
 /// The facts of the messages.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct FactList {
+pub struct FactList {
     messages: u32,
     partial: bool,
     requests: Vec<Value>,

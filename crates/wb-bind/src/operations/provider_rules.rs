@@ -6,6 +6,7 @@ use serde_json::Map;
 use serde_json::Value;
 use wb_dialect::{Dialect, EncodedRequest, Violation};
 use wb_formats::{SentAs, View, newest, repair_checked};
+use wb_message::Message;
 
 use crate::call::{Call, CallError};
 use crate::input::{Input, Output, not_read, output};
@@ -16,12 +17,13 @@ use crate::validity::Validity;
 /// The violations of provider rules.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Validated {
+pub struct Validated {
     format: &'static str,
     #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     dialects: Vec<Dialect>,
+    /// The violations.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<Map<String, Value>>"))]
-    violations: Vec<Violation>,
+    pub violations: Vec<Violation>,
 }
 
 /// The repaired messages, or none if nothing changed.
@@ -40,23 +42,42 @@ pub(crate) struct Repaired {
 
 pub(crate) fn validate(call: &Call<'_>) -> Result<Validated, CallError> {
     let input = Input::from_call(call)?;
-    let format = input.document.format().name();
-    if let Some(own) = input.dialect() {
-        let dialects = if call.dialects.is_empty() { vec![own] } else { call.dialects.clone() };
-        let body = body(&input)?;
-        let messages = view(&input)?.messages;
-        let found = dialects.iter().map(|dialect| match *dialect {
-            dialect if dialect == own => wb_dialect::validate(&body, dialect),
-            dialect => EncodedRequest::from_messages(&messages, dialect).validate(),
-        });
-        let violations = found.collect::<Vec<_>>().concat();
-        return Ok(Validated { format, dialects, violations });
+    match input.dialect() {
+        Some(own) => request_violations(&input, own, &view(&input)?.messages, &call.dialects),
+        None => Ok(session_violations(&Session::open(input, &call.options)?, &call.dialects)),
     }
-    let session = Session::open(input, &call.options)?;
+}
+
+/// Validates a session that was opened.
+pub(crate) fn validate_session(session: &Session, dialects: &[Dialect]) -> Result<Validated, CallError> {
+    match session.input.dialect() {
+        Some(own) => request_violations(&session.input, own, &session.view.messages, dialects),
+        None => Ok(session_violations(session, dialects)),
+    }
+}
+
+fn request_violations(
+    input: &Input,
+    own: Dialect,
+    messages: &[Message],
+    dialects: &[Dialect],
+) -> Result<Validated, CallError> {
+    let dialects = if dialects.is_empty() { vec![own] } else { dialects.to_vec() };
+    let body = body(input)?;
+    let found = dialects.iter().map(|dialect| match *dialect {
+        dialect if dialect == own => wb_dialect::validate(&body, dialect),
+        dialect => EncodedRequest::from_messages(messages, dialect).validate(),
+    });
+    let violations = found.collect::<Vec<_>>().concat();
+    Ok(Validated { format: input.document.format().name(), dialects, violations })
+}
+
+fn session_violations(session: &Session, dialects: &[Dialect]) -> Validated {
+    let document = session.input.document.as_ref();
     let sent = SentAs::from_view(&session.view);
-    let sent = if call.dialects.is_empty() { sent } else { sent.in_dialects(&call.dialects) };
-    let violations = sent.violations_in(session.input.document.as_ref(), &session.view);
-    Ok(Validated { format, dialects: sent.dialects.to_vec(), violations })
+    let sent = if dialects.is_empty() { sent } else { sent.in_dialects(dialects) };
+    let violations = sent.violations_in(document, &session.view);
+    Validated { format: document.format().name(), dialects: sent.dialects.to_vec(), violations }
 }
 
 pub(crate) fn repair(call: &Call<'_>) -> Result<Repaired, CallError> {
