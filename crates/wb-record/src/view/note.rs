@@ -183,9 +183,9 @@ impl fmt::Display for Note {
                  quotes them"
             ),
             Self::FailureMessages { n, .. } => write!(f, "messages about failed requests left out: {n}"),
-            Self::CompactionApplied { tokens_before: None } => write!(f, "native compaction applied"),
+            Self::CompactionApplied { tokens_before: None } => write!(f, "compacted or repaired earlier"),
             Self::CompactionApplied { tokens_before: Some(tokens_before) } => {
-                write!(f, "native compaction applied: {tokens_before} tokens before")
+                write!(f, "compacted earlier: {tokens_before} tokens before")
             }
             Self::ClearedResults { n } => write!(f, "tool results cleared by micro-compaction: {n}"),
             Self::FitsOtherFormat { name } => {
@@ -202,8 +202,8 @@ mod tests {
 
     #[test]
     fn the_tokens_before_a_compaction_are_noted_if_known() {
-        assert_eq!(Note::compaction(955).to_string(), "native compaction applied: 955 tokens before");
+        assert_eq!(Note::compaction(955).to_string(), "compacted earlier: 955 tokens before");
         assert_eq!(Note::compaction(0), Note::CompactionApplied { tokens_before: None });
-        assert_eq!(Note::compaction(0).to_string(), "native compaction applied");
+        assert_eq!(Note::compaction(0).to_string(), "compacted or repaired earlier");
     }
 }
