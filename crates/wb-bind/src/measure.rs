@@ -69,6 +69,9 @@ pub struct Measure {
     pub overhead_tokens: u64,
     /// The overhead that is left out because it would leave no room in a smaller window.
     pub left_out_tokens: u64,
+    /// The provider's count, if it is too low to be true: the messages alone weigh several times as
+    /// much.
+    pub refused_tokens: Option<u64>,
     /// The weight of each message, on the provider's scale.
     tracker: ContextTracker,
 }
@@ -84,7 +87,8 @@ impl Measure {
         card: &ModelCard,
         limit: u64,
     ) -> Self {
-        let tracker = tracker_of(opened.model.as_deref());
+        let start = || tracker_of(opened.model.as_deref());
+        let tracker = start();
         let said_tokens = outside(&*tracker.calibrated());
         let mut tracker = tracker.with_overhead_tokens(said_tokens);
         // A window that fit what was counted also fit the overhead; a smaller one is only tried
@@ -104,14 +108,34 @@ impl Measure {
             follow(&mut tracker, &opened.messages, &opened.usage);
         }
         look(&tracker);
+        let refused_tokens = too_low(&tracker);
+        if refused_tokens.is_some() {
+            tracker = start().with_overhead_tokens(said_tokens);
+            tracker.rebuild(&opened.messages);
+            (held, most_overhead) = (true, 0);
+        }
         if held || said_tokens > 0 || most_overhead <= limit / 2 {
             let overhead_tokens = tracker.overhead_tokens();
             let anchored = tracker.estimate(card).anchored;
             let context_tokens = tracker.context_tokens();
-            return Self { context_tokens, anchored, overhead_tokens, left_out_tokens: 0, tracker };
+            return Self {
+                context_tokens,
+                anchored,
+                overhead_tokens,
+                left_out_tokens: 0,
+                refused_tokens,
+                tracker,
+            };
         }
         let context_tokens = (0..tracker.len()).filter_map(|at| tracker.weight(at)).sum();
-        Self { context_tokens, anchored: false, overhead_tokens: 0, left_out_tokens: most_overhead, tracker }
+        Self {
+            context_tokens,
+            anchored: false,
+            overhead_tokens: 0,
+            left_out_tokens: most_overhead,
+            refused_tokens,
+            tracker,
+        }
     }
 
     /// Returns the weight of a message.
@@ -144,9 +168,26 @@ impl Measure {
     }
 
     /// Returns the size of the context once its messages weigh `tokens`, by the same measure.
+    ///
+    /// A count below the estimate is the measure of the result too, if that would seem heavier
+    /// otherwise.
     pub fn context_tokens_at(&self, tokens: u64) -> u64 {
         let is_left_out = self.left_out_tokens > 0;
-        tokens + if is_left_out { 0 } else { self.tracker.overhead_tokens_at(tokens) }
+        let at = tokens + if is_left_out { 0 } else { self.tracker.overhead_tokens_at(tokens) };
+        let total = (0..self.tracker.len()).map(|at| self.weight(at)).sum();
+        if at < self.context_tokens || tokens >= total {
+            return at;
+        }
+        self.overhead_tokens + self.scaled(tokens, total)
+    }
+
+    /// Explains why the provider's count is not used, if it is not.
+    pub fn refusal(&self) -> Option<String> {
+        let counted = self.refused_tokens?;
+        Some(format!(
+            "the provider's count of {counted} tokens is not used: the messages alone are about {}",
+            self.tracker.total_tokens()
+        ))
     }
 
     /// Scales weights of messages, `total` in all, down to the provider's count, if they were too
@@ -177,6 +218,19 @@ impl Measure {
         }
         kinds
     }
+}
+
+/// The part of the estimate below which a count is refused. Chosen: no tokenizer counts a quarter
+/// of what another one does, but a provider that counts only what it did not have in a cache may.
+const LEAST_COUNTED: u64 = 4;
+/// The fewest tokens of messages by which a count is judged. Chosen: short texts vary most.
+const FEWEST_JUDGED: u64 = 400;
+
+/// Returns the count on which the weight is based, if it is too low to be true.
+fn too_low(tracker: &ContextTracker) -> Option<u64> {
+    let (counted, estimated) = (tracker.context_tokens(), tracker.total_tokens());
+    let is_low = estimated >= FEWEST_JUDGED && counted.saturating_mul(LEAST_COUNTED) < estimated;
+    (tracker.is_anchored() && is_low).then_some(counted)
 }
 
 /// Adds messages and the provider's counts for them.

@@ -14,7 +14,7 @@ use crate::call::{CallError, ErrorKind, Options};
 use crate::session::Session;
 
 fn notes(session: &Session) -> Vec<String> {
-    session.view.notes.iter().map(ToString::to_string).collect()
+    session.view.notes.iter().map(ToString::to_string).chain(session.measure.refusal()).collect()
 }
 
 fn stamp(options: &Options) -> Stamp {
