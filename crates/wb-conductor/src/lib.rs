@@ -64,7 +64,9 @@ pub use pipeline::{PRESETS, Pipeline, PipelineError, PlanInput};
 pub use plan::Plan;
 pub use ready::Ready;
 pub use report::{CompactionReport, StepReport, Unchanged};
-pub use step::{DEFAULT_MAX_RESTORED, DIGEST, DigestStep, RESTORE, RestoreStep, Step, Trigger};
+pub use step::{
+    DEFAULT_MAX_RESTORED, DIGEST, DROP, DigestStep, DropStep, RESTORE, RestoreStep, Step, Trigger,
+};
 pub use tokio_util::sync::CancellationToken;
 pub use turns::{Projection, TurnsUndo, content_to_blocks, message_to_turn, project, turn_to_messages};
 pub use wb_budget::Irreducible;

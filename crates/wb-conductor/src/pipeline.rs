@@ -10,7 +10,7 @@ use wb_passes::{ImagePolicy, Images, Microcompact, Preview};
 use crate::engine::StepRunner;
 use crate::plan::Plan;
 use crate::report::CompactionReport;
-use crate::step::{DigestStep, RestoreStep, Step, Trigger};
+use crate::step::{DigestStep, DropStep, RestoreStep, Step, Trigger};
 
 /// The reason why settings make no [`Pipeline`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -199,6 +199,15 @@ impl Pipeline {
             if let Step::Digest(digest) = step {
                 digest.cut = cut;
             }
+        }
+        self
+    }
+
+    /// Drops messages of the user's choice first, if there are any.
+    #[must_use]
+    pub fn drop_first(mut self, step: DropStep) -> Self {
+        if !step.messages.is_empty() {
+            self.steps.insert(0, Step::Drop(step));
         }
         self
     }

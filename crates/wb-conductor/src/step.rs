@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use wb_passes::{PASSES, Pass, pass_entry};
 
+/// The name of the step that drops messages of the user's choice, in reports.
+pub const DROP: &str = "drop";
 /// The name of the step that folds the head into a digest, in reports and settings.
 pub const DIGEST: &str = "digest";
 /// The name of the step that restores files, in reports and settings.
@@ -38,6 +40,8 @@ pub enum Step {
     Pass(Arc<dyn Pass>),
     /// A pass that runs whether or not the transcript is over budget, and may add weight.
     Always(Arc<dyn Pass>),
+    /// Drops messages of the user's choice; it runs once, before all passes.
+    Drop(DropStep),
     /// Folds the head into one digest, written by a model if there is one.
     Digest(DigestStep),
     /// Restores the files that the head read last; it adds weight within its share.
@@ -77,6 +81,18 @@ impl Default for DigestStep {
     }
 }
 
+/// The options of a step that drops messages.
+///
+/// A call goes with its results. Pinned messages, digests, the last prompt and calls in flight
+/// stay.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DropStep {
+    /// The indices of messages of the input.
+    pub messages: Vec<usize>,
+    /// Clears the results and leaves the rest, for a format that has no gaps.
+    pub clears_only: bool,
+}
+
 impl Step {
     /// Builds a step of a pass that runs while the transcript is over its target.
     pub fn pass(pass: impl Pass + 'static) -> Self {
@@ -113,6 +129,7 @@ impl Step {
     pub fn name(&self) -> &str {
         match self {
             Self::Pass(pass) | Self::Always(pass) => pass.name(),
+            Self::Drop(_) => DROP,
             Self::Digest(_) => DIGEST,
             Self::Restore(_) => RESTORE,
         }

@@ -43,6 +43,7 @@ pub mod inferred_role;
 pub mod pairing;
 pub mod fingerprint;
 mod content_fingerprint;
+mod piece_fingerprint;
 pub mod patch;
 pub mod outline;
 
@@ -52,6 +53,7 @@ pub use fingerprint::{blocks_fingerprint, fingerprint, prefix_fingerprint, quick
 pub use message::{Content, Message};
 pub use pairing::{CallIds, CallPosition, Pair, Pairing, last_prompt_start, runs};
 pub use patch::{AppliedPatch, Edit, Origin, Patch, PatchError, Undo};
+pub use piece_fingerprint::piece_fingerprints;
 pub use serde_json::{Value, json};
 pub use tools::{ToolRole, ToolVocabulary};
 pub use transcript_json::{TranscriptJsonError, messages_from_json, turns_from_json};

@@ -164,7 +164,7 @@ const MIN_CLIPPED_TOKENS: u64 = 200;
 ///
 /// Cleared, failed and empty bodies, bodies older than an edit of their path, files that the tail
 /// still shows, and all but the 64 freshest files of the last 1 000 messages are not restored.
-/// `hidden` are the results of the tail that are about to be cleared, ascending. A full read is
+/// `hidden` are the results that are about to be cleared or dropped, ascending. A full read is
 /// preferred to a later partial one. The freshest file is clipped to the limit, of which it leaves
 /// up to half to smaller, older ones; a later file that does not fit is skipped.
 pub fn restore_reads(

@@ -1,6 +1,8 @@
 //! [`StepRunner`] runs the steps of a pipeline over a draft until it fits: passes, the fold of a
 //! head into a digest, and restored files.
 
+mod drop_step;
+
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -12,11 +14,12 @@ use wb_message::{Edit, Message, Patch, ToolVocabulary, runs};
 use wb_passes::{Goal, Pass, RestoreLimits, restore_reads};
 use wb_summarize::{CondenseScope, LocalDigest, REQUEST_BYTES, digest_message, has_news, newest_timestamp};
 
+use self::drop_step::drop_chosen;
 use crate::digest_writer::{Credentials, by_message_number};
 use crate::draft::Draft;
 use crate::plan::{Floor, Head, Plan};
 use crate::report::{CompactionReport, StepReport, Unchanged};
-use crate::step::{DigestStep, Step, Trigger};
+use crate::step::{DigestStep, DropStep, Step, Trigger};
 
 /// The tokens of the lines below a digest, in addition to half of the digest's bound.
 const LINES_TOKENS: u64 = 1450;
@@ -79,6 +82,8 @@ pub(crate) struct StepRunner<'a, 'p> {
     vocabulary: &'p ToolVocabulary,
     facts: Option<&'a Facts>,
     head: Option<Head<'a>>,
+    /// The messages of the input that the user dropped, ascending.
+    dropped: Vec<usize>,
     steps: Vec<StepReport>,
     /// Is true if a step ran that may add weight.
     may_add: bool,
@@ -111,6 +116,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             vocabulary,
             facts,
             head: None,
+            dropped: Vec::new(),
             steps: Vec::new(),
             may_add: false,
             requires_fewer: false,
@@ -238,6 +244,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
                 self.reserved = 0;
                 self.run_pass(pass.as_ref(), true)
             }
+            Step::Drop(drop) => is_over && self.dropped.is_empty() && self.run_drop(drop),
             Step::Digest(digest) => {
                 self.phase = DigestPhase::After;
                 let is_due = is_due || self.is_forced() || (is_over && self.requires_fewer);
@@ -264,6 +271,13 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         let patch = pass.plan(&self.draft.view(), self.goal(&keep));
         // An illegal patch, which a pass from outside may plan, changes nothing.
         patch.is_some_and(|patch| !patch.is_empty() && self.draft.apply(patch, may_add).is_ok())
+    }
+
+    fn run_drop(&mut self, step: &DropStep) -> bool {
+        let (dropped, patch) = drop_chosen(&self.draft.view(), step);
+        let is_changed = !patch.is_empty() && self.draft.apply(patch, false).is_ok();
+        self.dropped = if is_changed { dropped } else { Vec::new() };
+        is_changed
     }
 
     fn run_digest(&mut self, step: DigestStep) -> bool {
@@ -539,7 +553,9 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             vocabulary: self.vocabulary,
             is_stale: &|path| head.facts.files().is_stale(path),
         };
-        let files = restore_reads(&self.draft.input, head.cut, &self.draft.hidden(head.cut), limits);
+        let dropped = self.dropped.iter().copied().filter(|at| *at < head.cut);
+        let hidden: Vec<usize> = dropped.chain(self.draft.hidden(head.cut)).collect();
+        let files = restore_reads(&self.draft.input, head.cut, &hidden, limits);
         if files.is_empty() {
             return false;
         }

@@ -7,8 +7,8 @@ use futures::executor::block_on;
 use tokio_util::sync::CancellationToken;
 use wb_budget::WeighedTranscript;
 use wb_conductor::{
-    CompactionReport, Compactor, CondenseOpts, DigestSource, Ready, Summarizer, Unchanged,
-    WindowBudgetCondense, compact_in_place, message_to_turn,
+    CompactionReport, Compactor, CondenseOpts, DROP, DigestSource, DropStep, Pipeline, Ready, Summarizer,
+    Unchanged, WindowBudgetCondense, compact_in_place, compact_locally, message_to_turn,
 };
 use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_message::markers::{digest_body, is_pinned, restored_file};
@@ -42,6 +42,45 @@ fn meanwhile(before: &[Message], change: impl FnOnce(&mut Vec<Message>)) -> (Vec
     change(&mut messages);
     let report = ready.apply(&mut messages);
     (messages, report)
+}
+
+/// Drops messages of a transcript that is compacted on demand.
+fn after_drop(
+    messages: &[Message],
+    dropped: &[usize],
+    clears_only: bool,
+) -> (Vec<Message>, CompactionReport) {
+    let step = DropStep { messages: dropped.to_vec(), clears_only };
+    let settings = Compactor::new().pipeline(Pipeline::new(Vec::new()).drop_first(step));
+    let mut after = messages.to_vec();
+    let report = compact_locally(&mut after, &settings, &FORCE);
+    (after, report)
+}
+
+#[test]
+fn a_drop_takes_whole_pairs_and_leaves_what_must_stay() {
+    let messages = script("s u\"port it\" a:read,bash t*90 t*90 a*80 u\"now\" a:bash");
+    let (after, report) = after_drop(&messages, &[3], false);
+    assert_eq!(report.step_names(), [DROP]);
+    assert_eq!(outline(&after).lines().count(), messages.len() - 3, "{}", outline(&after));
+    laws::pairs_intact(&messages, &after);
+    for stays in [0, 6, 7] {
+        let (same, report) = after_drop(&messages, &[stays], false);
+        assert_eq!((same, report.is_changed()), (messages.clone(), false), "{stays}");
+    }
+    let (cleared, report) = after_drop(&messages, &[2], true);
+    assert_eq!((report.cleared, cleared.len()), (vec![3, 4], messages.len()));
+}
+
+#[test]
+fn a_dropped_file_is_not_restored() {
+    let messages = script("s u\"port it\" a:read(src/a.rs) t*100 a*3000 u*400 a*400 u\"now\" a*10");
+    let restored = |dropped: &[usize]| {
+        let step = DropStep { messages: dropped.to_vec(), clears_only: false };
+        let settings = Compactor::new().pipeline(Pipeline::default().drop_first(step));
+        compact_locally(&mut messages.clone(), &settings, &FORCE).restored
+    };
+    assert_eq!((restored(&[]).len(), restored(&[2]).len()), (1, 0));
 }
 
 #[test]

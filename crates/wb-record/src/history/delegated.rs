@@ -4,8 +4,8 @@
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use wb_message::Message;
 use wb_message::markers::digest_body;
+use wb_message::{Message, piece_fingerprints};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::view::View;
@@ -24,7 +24,7 @@ impl DelegatedCompaction {
     /// Describes a compaction by its digest and the messages that stay after it.
     pub fn new<'a>(digest: &str, kept: impl IntoIterator<Item = &'a Message>) -> Self {
         let summary = Message::CompactionSummary { summary: digest.to_owned(), tokens_before: 0 };
-        Self { digest: fingerprint(&summary), kept: kept.into_iter().flat_map(pieces).collect() }
+        Self { digest: fingerprint(&summary), kept: kept.into_iter().flat_map(piece_fingerprints).collect() }
     }
 
     /// Returns the messages of a view that it brought or kept, if the view contains it.
@@ -34,7 +34,7 @@ impl DelegatedCompaction {
         let mut is_known = |message: &Message| {
             // The agent's custom messages in between are ignored.
             matches!(message, Message::Custom { .. })
-                || pieces(message).all(|piece| remove_piece(&mut left, piece))
+                || piece_fingerprints(message).all(|piece| remove_piece(&mut left, piece))
         };
         let n = view.messages[at + 1..].iter().take_while(|message| is_known(message)).count();
         let known = &view.messages[at..=at + n];
@@ -53,29 +53,6 @@ fn remove_piece(left: &mut Vec<u64>, piece: u64) -> bool {
 /// Returns the fingerprint of a digest's text; nothing if the message is none.
 fn fingerprint(message: &Message) -> Option<u64> {
     Some(xxh3_64(digest_body(message)?.trim().as_bytes()))
-}
-
-fn pieces(message: &Message) -> impl Iterator<Item = u64> {
-    let ids =
-        message.calls().map(|(id, ..)| ("call", id)).chain(message.answered_ids().map(|id| ("result", id)));
-    let mut all: Vec<u64> = ids.map(|(what, id)| xxh3_64(format!("{what} {id}").as_bytes())).collect();
-    if all.is_empty() {
-        all.push(xxh3_64(text_of(message).trim().as_bytes()));
-    }
-    all.into_iter()
-}
-
-fn text_of(message: &Message) -> String {
-    match message {
-        Message::User { content, .. } | Message::Custom { content, .. } => content.texts().collect(),
-        Message::Assistant { content, .. } | Message::ToolResult { content, .. } => {
-            content.iter().filter_map(|block| block.as_text()).collect()
-        }
-        Message::BashExecution { command, output, .. } => format!("{command}\n{output}"),
-        Message::BranchSummary { summary, .. } | Message::CompactionSummary { summary, .. } => {
-            summary.clone()
-        }
-    }
 }
 
 #[cfg(test)]
