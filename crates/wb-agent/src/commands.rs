@@ -3,7 +3,10 @@
 use std::fmt::Write as _;
 
 use tokio_util::sync::CancellationToken;
+use wb_message::markers::digest_body;
 use wb_message::number::{grouped, grouped_in};
+use wb_message::outline;
+use wb_message::text::{escape_controls, escape_controls_in_lines};
 use wb_recall::Question;
 
 use crate::agent::{Agent, Event};
@@ -15,13 +18,17 @@ pub const HELP: &str = "\
 /undo                    undo the last compaction
 /branch ENTRY            go back to an entry of the log, with a summary of what is left; `wb session tree` shows them
 /context                 how full the window is
-/why                     what the last compaction did, and what its audit found
+/why                     the last compaction: its digest, what it folded, and what its audit found
+/demo                    an hour of scripted work in a minute, without a network
 /recall WORDS            look up what was said, also before a compaction
 /quit                    leave; `--resume` goes on from there
 Ctrl-C stops what is under way.";
 
 /// The width of the meter.
 const METER_CHARS: u64 = 40;
+
+/// The folded messages that are listed, the newest ones.
+const MOST_FOLDED: usize = 12;
 
 /// A line that the user typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +47,8 @@ pub enum Command<'a> {
     Why,
     /// Looks up what was said.
     Recall(&'a str),
+    /// Plays a scripted hour.
+    Demo,
     /// Leaves.
     Quit,
     /// Shows the commands.
@@ -63,6 +72,7 @@ impl<'a> Command<'a> {
             ("/context", _) => Self::Context,
             ("/why", _) => Self::Why,
             ("/recall", words) if !words.is_empty() => Self::Recall(words),
+            ("/demo", _) => Self::Demo,
             ("/quit" | "/exit", _) => Self::Quit,
             ("/help", _) => Self::Help,
             (name, _) if name.starts_with('/') && !name[1..].contains('/') => Self::Unknown(name),
@@ -145,7 +155,25 @@ pub fn why(agent: &Agent) -> String {
     for finding in &step.findings {
         let _ = write!(out, "\n- {finding}");
     }
+    write_folded(agent, &mut out);
+    if let Some(digest) = agent.messages().iter().find_map(digest_body) {
+        let _ = write!(out, "\n\nThe digest:\n{}", escape_controls_in_lines(digest.trim_end()));
+    }
     out
+}
+
+/// Lists the newest messages that are only in the digest.
+fn write_folded(agent: &Agent, out: &mut String) {
+    let Ok(recall) = agent.recall() else { return };
+    let n_folded = recall.first_visible().min(recall.len());
+    if n_folded == 0 {
+        return;
+    }
+    let _ = write!(out, "\n\nFolded: {} messages; /recall looks them up.", grouped(n_folded as u64));
+    let first = n_folded.saturating_sub(MOST_FOLDED);
+    for (at, message) in recall.messages()[..n_folded].iter().enumerate().skip(first) {
+        let _ = write!(out, "\n  #{at} {}", escape_controls(&outline::line(message)));
+    }
 }
 
 /// Returns exact excerpts of what was said.

@@ -43,6 +43,7 @@ mod journal;
 mod answer;
 mod agent;
 pub mod commands;
+pub mod demo;
 
 pub use agent::{Agent, Ended, Event, Show};
 pub use error::AgentError;

@@ -1,22 +1,33 @@
 //! The command `wb-agent`: an agent in the terminal.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
-use std::io::{BufRead as _, Write as _};
+mod word_wrap;
+mod line_editor;
+
+use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::Parser;
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use terminal_size::terminal_size;
 use tokio_util::sync::CancellationToken;
 use wb_agent::commands::{self, Command};
-use wb_agent::{Agent, AgentError, Ended, Event, Journal, Model, Sandbox, ToolBox, ToolLimits};
+use wb_agent::{Agent, AgentError, Ended, Event, Journal, Model, Sandbox, ToolBox, ToolLimits, demo};
+use wb_message::Message;
+use wb_message::markers::is_prompt;
 use wb_message::number::{grouped, grouped_in};
 use wb_message::text::one_line;
 use wb_session::{SettingsRead, read_settings};
 
+use crate::line_editor::Lines;
+use crate::word_wrap::WordWrap;
+
 /// The value of `--resume` for the newest session of the folder.
 const NEWEST: &str = "newest";
+/// The pause after each step of the demo, of which there are about forty.
+const DEMO_PAUSE: Duration = Duration::from_millis(1_300);
 
 /// Works in one folder with five tools, for hours inside a small window; without --model offline
 /// and for nothing.
@@ -30,8 +41,8 @@ struct Args {
     folder: PathBuf,
     /// Who answers: offline, script:FILE, or PROVIDER:MODEL such as anthropic:claude-haiku-4-5
     ///
-    /// PROVIDER is anthropic, openai, openai-responses, gemini or openai-compatible; the key is
-    /// taken from its environment variable. What the tools read is sent there.
+    /// PROVIDER is anthropic, openai, openai-responses, gemini, openai-compatible or ollama; the
+    /// key is taken from its environment variable. What the tools read is sent there.
     #[arg(long, default_value = "offline")]
     model: String,
     /// Base URL of the requests [default: the provider]
@@ -94,21 +105,53 @@ async fn run(args: &Args) -> Result<(), AgentError> {
     }
     println!("{} · {} · /help shows the commands", agent.folder().display(), args.model);
     println!("{}", commands::context(&mut agent));
-    let mut lines = lines();
-    loop {
-        print!("> ");
-        let _ = std::io::stdout().flush();
-        let line = tokio::select! {
-            line = lines.recv() => line,
-            _ = tokio::signal::ctrl_c() => None,
-        };
-        let Some(line) = line else { break };
-        if !obey(&mut agent, &line).await? {
+    let mut lines = Lines::start(earlier_prompts(&agent));
+    while let Some(line) = lines.next_line().await {
+        if Command::parse(&line) == Command::Demo {
+            play_demo(lines.is_edited()).await?;
+        } else if !obey(&mut agent, &line).await? {
             break;
         }
     }
     println!();
     agent.sync()
+}
+
+/// Returns the user's prompts in the transcript, for the history of the line editor.
+fn earlier_prompts(agent: &Agent) -> Vec<String> {
+    let prompts = agent.messages().iter().filter(|message| is_prompt(message));
+    let texts = prompts.filter_map(|message| match message {
+        Message::User { content, .. } => content.texts().next().map(str::to_owned),
+        _ => None,
+    });
+    texts.filter(|text| !text.contains('\n')).collect()
+}
+
+/// Plays a scripted hour, slowly if somebody watches, and shows what is left of it.
+async fn play_demo(is_watched: bool) -> Result<(), AgentError> {
+    let folder = std::env::temp_dir().join(format!("wb-agent-demo-{}", std::process::id()));
+    let mut agent = demo::begin(&folder)?;
+    for text in demo::PROMPTS {
+        println!("> {text}");
+        let cancel = CancellationToken::new();
+        let show = &mut |event: Event<'_>| {
+            show(&event);
+            if is_watched && matches!(event, Event::Result(_) | Event::Compacted(_)) {
+                std::thread::sleep(DEMO_PAUSE);
+            }
+        };
+        let ended = stoppable(&cancel, agent.prompt(text, &cancel, show)).await?;
+        println!("{}", TEXT.lock().unwrap_or_else(PoisonError::into_inner).finish());
+        if ended == Ended::Stopped {
+            break;
+        }
+    }
+    println!("\nThe window after the hour:\n{}\n", commands::context(&mut agent));
+    println!("{}\n", commands::why(&agent));
+    println!("And undone: {}\n{}", commands::undo(&mut agent)?, commands::context(&mut agent));
+    drop(agent);
+    let what = folder.display().to_string();
+    std::fs::remove_dir_all(&folder).map_err(|source| AgentError::File { what, source })
 }
 
 fn agent(args: &Args) -> Result<Agent, AgentError> {
@@ -159,24 +202,10 @@ fn logs(args: &Args) -> Result<PathBuf, AgentError> {
     logs.ok_or_else(|| AgentError::Usage("there is no home folder; name a folder with --logs".to_owned()))
 }
 
-/// Reads lines in a thread, since a started read cannot be canceled.
-fn lines() -> UnboundedReceiver<String> {
-    let (send, lines) = unbounded_channel();
-    std::thread::spawn(move || {
-        for line in std::io::stdin().lock().lines() {
-            let Ok(line) = line else { break };
-            if send.send(line).is_err() {
-                break;
-            }
-        }
-    });
-    lines
-}
-
 /// Carries out a line; false at the end.
 async fn obey(agent: &mut Agent, line: &str) -> Result<bool, AgentError> {
     match Command::parse(line) {
-        Command::Nothing => {}
+        Command::Nothing | Command::Demo => {}
         Command::Quit => return Ok(false),
         Command::Help => println!("{}", commands::HELP),
         Command::Unknown(name) => println!("there is no {name}; /help shows the commands"),
@@ -205,6 +234,7 @@ async fn obey(agent: &mut Agent, line: &str) -> Result<bool, AgentError> {
 async fn prompted(agent: &mut Agent, text: &str) -> Result<(), AgentError> {
     let cancel = CancellationToken::new();
     let ended = stoppable(&cancel, agent.prompt(text, &cancel, &mut |event| show(&event))).await?;
+    print!("{}", TEXT.lock().unwrap_or_else(PoisonError::into_inner).finish());
     println!("{}", if ended == Ended::Stopped { "\n[stopped]" } else { "" });
     Ok(())
 }
@@ -220,9 +250,19 @@ async fn stoppable<T>(cancel: &CancellationToken, work: impl Future<Output = T>)
     }
 }
 
+/// The text of the model, wrapped at the width of the terminal.
+static TEXT: LazyLock<Mutex<WordWrap>> = LazyLock::new(|| {
+    let columns = std::io::stdout().is_terminal().then(terminal_size).flatten();
+    Mutex::new(WordWrap::new(columns.map(|(columns, _)| usize::from(columns.0))))
+});
+
 fn show(event: &Event<'_>) {
+    let mut text = TEXT.lock().unwrap_or_else(PoisonError::into_inner);
     match event {
-        Event::Text(delta) => print!("{delta}"),
+        Event::Text(delta) => print!("{}", text.push(delta)),
+        _ => print!("{}", text.finish()),
+    }
+    match event {
         Event::Call { name, input } => println!("\n· {name} {}", one_line(&input.to_string(), 100)),
         Event::Result(output) => {
             let mark = if output.is_error { '✗' } else { ' ' };

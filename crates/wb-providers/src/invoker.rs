@@ -21,6 +21,10 @@ use crate::key::{Key, KeyError};
 use crate::protocol::{Protocol, RequestParams};
 use crate::retry::RetryPolicy;
 
+/// The address of Ollama on this machine, by its documentation.
+#[cfg(feature = "openai")]
+const OLLAMA_URL: &str = "http://localhost:11434/v1";
+
 /// Options of a model over HTTP. Start with the protocol's constructor and end with
 /// [`build`](Self::build).
 ///
@@ -67,7 +71,8 @@ impl ProviderOpts {
         }
     }
 
-    /// Creates options for a provider by its name in [`PROVIDERS`](crate::PROVIDERS).
+    /// Creates options for a provider by its name in [`PROVIDERS`](crate::PROVIDERS), or for
+    /// `ollama` on this machine.
     pub fn from_name(
         provider: &str,
         model: impl Into<String>,
@@ -87,6 +92,8 @@ impl ProviderOpts {
             ("openai-compatible", model) => {
                 Some(Self::openai_compatible(model, base_url.ok_or(ProviderError::NoBaseUrl)?))
             }
+            #[cfg(feature = "openai")]
+            ("ollama", model) => Some(Self::openai_compatible(model, base_url.unwrap_or(OLLAMA_URL))),
             _ => None,
         };
         let opts = opts.ok_or_else(|| ProviderError::Unknown { name: provider.to_owned() })?;

@@ -69,6 +69,21 @@ fn a_session_that_was_killed_in_a_tool_is_resumed_by_its_folder() {
     assert!(said.contains("7 messages, 0 of them a digest"), "{said}");
 }
 
+#[test]
+fn the_demo_ends_with_the_meter_the_digest_and_undo() {
+    let dir = folder();
+    let mut agent = begin(&dir, &[]);
+    says(&mut agent, "/demo");
+    says(&mut agent, "/context");
+    let said = output(agent);
+    let at = |text: &str| said.find(text).unwrap_or_else(|| panic!("{text}: {said}"));
+    assert!(at("⟲ ") < at("The window after the hour:"));
+    assert!(at("The window after the hour:") < at("Folded: ") && at("Folded: ") < at("The digest:"));
+    assert!(at("The digest:") < at("And undone: taken back: "));
+    assert!(said[at("The digest:")..].contains("Never touch migrations/."), "{said}");
+    assert!(said.contains("0 messages, 0 of them a digest"), "the session is another one: {said}");
+}
+
 /// A stream of chat completions with one text.
 fn completion(text: &str) -> Vec<Play> {
     let says =
