@@ -12,16 +12,19 @@ mod commands;
 
 use std::ffi::OsString;
 use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches};
 
 use crate::args::command_groups::with_groups;
 use crate::args::{Cli, Color, Command, Compact, Global};
 use crate::args::{database_url, format_option};
 use crate::platform::environment::Environment;
-use crate::terminal::escape::escaped;
+use crate::session::find::find_session::choose;
+use crate::terminal::escape::{escaped, shell_word};
 use crate::terminal::exit_code::Exit;
 use crate::terminal::shell::{Shell, Talk};
 use crate::terminal::user_error::UserError;
@@ -77,6 +80,7 @@ fn run(shell: &Shell, mut command: Option<Command>, is_all: bool) -> Result<Exit
         Some(Command::Show(args)) => commands::log::show(shell, &args),
         Some(Command::Pin(args)) => commands::pin::pin(shell, &args),
         Some(Command::Unpin(args)) => commands::pin::unpin(shell, &args),
+        Some(Command::Drop(args)) => commands::drop::drop_messages(shell, &args),
         Some(Command::Recall(args)) => return commands::recall::recall(shell, &args),
         #[cfg(feature = "view")]
         Some(Command::View(args)) => commands::view::view(shell, &args),
@@ -125,6 +129,10 @@ fn parse(args: Vec<OsString>, environment: &Environment) -> Result<Cli, clap::Er
 /// Reports an error in a command line, or prints the requested help.
 fn refuse(args: &[OsString], environment: Environment, error: &clap::Error) -> ExitCode {
     let is_json = options(args).any(|arg| arg == "--json");
+    if let Some(unknown) = unknown_word(&environment, error) {
+        Shell::new(environment, Talk::Normal, is_json).fail(&unknown);
+        return ExitCode::from(2);
+    }
     if !error.use_stderr() {
         let shell = Shell::new(environment, Talk::Normal, false);
         return error.print().map_or_else(|error| failed(&shell, &error.into()), |()| Exit::Done).into();
@@ -146,6 +154,26 @@ fn refuse(args: &[OsString], environment: Environment, error: &clap::Error) -> E
     let message = message.trim_start_matches("error: ").trim();
     Shell::new(environment, Talk::Normal, true).fail(&UserError::new(message, hint));
     ExitCode::from(2)
+}
+
+/// Explains a first word that is no command: it may be a mistyped one, or a session.
+fn unknown_word(environment: &Environment, error: &clap::Error) -> Option<UserError> {
+    let ContextValue::String(word) = error.get(ContextKind::InvalidSubcommand)? else { return None };
+    let alike = match error.get(ContextKind::SuggestedSubcommand) {
+        Some(ContextValue::Strings(names)) => names.first(),
+        Some(ContextValue::String(name)) => Some(name),
+        _ => None,
+    };
+    let is_session = choose(environment, Path::new(word)).is_ok_and(|it| it.path.exists());
+    let hint = match alike {
+        _ if is_session => {
+            let word = shell_word(word);
+            format!("it names a session: `wb weigh {word}` weighs it, `wb view {word}` shows it")
+        }
+        Some(name) => format!("did you mean `wb {name}`? `wb --help` lists the commands"),
+        None => "`wb --help` lists the commands, and `wb` the sessions that they take".to_owned(),
+    };
+    Some(UserError::new(format!("`{word}` is no command"), hint))
 }
 
 /// Returns the words of a command line that may be options.
@@ -176,8 +204,6 @@ fn talk_of(global: Global) -> Talk {
 
 #[cfg(test)]
 mod readme {
-    use std::path::Path;
-
     use clap::Parser;
 
     use super::*;

@@ -1,6 +1,6 @@
 //! The context of a session, and what is known about it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use wb_message::{Message, outline};
 
@@ -64,6 +64,10 @@ pub struct Details {
     pub digest: Vec<DigestLine>,
     /// The sources of the digest that are not in the context, by number.
     pub folded: BTreeMap<usize, FoldedMessage>,
+    /// The numbers of the messages that are pinned.
+    pub pinned: BTreeSet<usize>,
+    /// The numbers of the messages that are dropped.
+    pub dropped: BTreeSet<usize>,
     /// The operations on the session.
     pub operations: Vec<Operation>,
     /// The growth of the context since the start; empty if it was not asked for.
@@ -191,6 +195,16 @@ impl Context {
 }
 
 impl Details {
+    /// Returns the user's choice for a message, in words.
+    pub(crate) fn choice(&self, number: usize) -> Option<&'static str> {
+        match (self.pinned.contains(&number), self.dropped.contains(&number)) {
+            (true, true) => Some("pinned, dropped"),
+            (true, false) => Some("pinned"),
+            (false, true) => Some("dropped"),
+            (false, false) => None,
+        }
+    }
+
     /// Returns the fate of an item.
     pub fn fate(&self, at: usize) -> Fate {
         self.preview.fates.get(at).copied().unwrap_or_default()
@@ -235,6 +249,11 @@ impl Preview {
     /// Counts the items with a fate.
     pub fn count(&self, fate: Fate) -> usize {
         self.fates.iter().filter(|it| **it == fate).count()
+    }
+
+    /// Returns whether it would write a digest, not only clear or shorten results.
+    pub fn has_digest(&self) -> bool {
+        self.is_change() && self.digest_tokens > 0
     }
 
     /// Returns whether it would change something.

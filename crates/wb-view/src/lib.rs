@@ -18,7 +18,7 @@ pub use context::{
     Added, Budget, Context, Details, DigestLine, Fate, FoldedMessage, Growth, Item, Operation, Point, Preview,
 };
 pub use kind::Kind;
-pub use screen::{Colors, Effect, Input, Screen, found_lines};
+pub use screen::{Choice, Colors, Effect, Input, Screen, found_lines};
 pub use source::{digest_lines, number_items};
 pub use terminal::run;
 pub use verdict::verdict;

@@ -11,7 +11,10 @@ use crate::terminal::wrap::wrapped;
 const GROUPS: [(&str, &[&str]); 4] = [
     (
         "Every day",
-        &["weigh", "compact", "plan", "view", "undo", "redo", "log", "show", "pin", "unpin", "recall"],
+        &[
+            "weigh", "compact", "plan", "view", "undo", "redo", "log", "show", "pin", "unpin", "drop",
+            "recall",
+        ],
     ),
     ("Trouble", &["doctor", "validate", "repair", "convert", "audit"]),
     ("Study", &["compare", "replay", "models", "formats", "session"]),

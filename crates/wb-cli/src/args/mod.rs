@@ -30,7 +30,7 @@ use crate::args::install::{Install, Uninstall};
 #[cfg(feature = "mcp")]
 use crate::args::mcp::McpArgs;
 use crate::args::model::ModelArgs;
-use crate::args::pin::{PinArgs, UnpinArgs};
+use crate::args::pin::{DropArgs, PinArgs, UnpinArgs};
 use crate::args::recall::RecallArgs;
 use crate::args::replay::Replay;
 use crate::args::session::SessionCommand;
@@ -180,6 +180,14 @@ pub(crate) enum Command {
     Pin(PinArgs),
     /// Remove texts that were pinned
     Unpin(UnpinArgs),
+    /// Fold messages first in each later compaction, or list them
+    ///
+    /// A call goes with its results. A compaction then folds these messages before all others, also
+    /// from the part that stays otherwise, and restores no file from them; the digest still covers
+    /// them, and `wb recall` finds them. Pinned texts stay.
+    ///
+    /// Examples: wb drop 12; wb drop session.jsonl 3 12; wb drop --undo 12
+    Drop(DropArgs),
     /// Look up what was said in a session, across all compactions
     ///
     /// Prints exact excerpts with message number, author, outcome, and what happened to the file or
@@ -239,12 +247,12 @@ pub(crate) enum Command {
     Convert(Convert),
     /// List the supported formats and what can be written in each
     Formats,
-    /// Diagnose a session that won't resume
+    /// Diagnose sessions that won't resume
     ///
     /// Reports each problem, its location and a command that fixes it (tested in memory first):
     /// requests that the provider would reject, a context above the window, compactions in a loop,
-    /// a summary that contradicts the session, unreadable lines. Writes nothing. Exits with 3 if
-    /// anything is found.
+    /// a summary that contradicts the session, unreadable lines. Of several sessions, --all or a
+    /// folder, prints a line each. Writes nothing. Exits with 3 if anything is found.
     Doctor(Doctor),
     /// Carry out one call in JSON
     ///
@@ -340,6 +348,12 @@ pub(crate) struct Weigh {
     /// Exit with 3 if a session is over its budget
     #[arg(long)]
     pub(crate) check: bool,
+    /// Count messages with the model's tokenizer, if `wb` has it
+    ///
+    /// It has those of GPT models; for others the figure stays an estimate.
+    #[cfg(feature = "exact")]
+    #[arg(long)]
+    pub(crate) exact: bool,
     #[command(flatten)]
     pub(crate) policy: Policy,
 }
@@ -521,11 +535,15 @@ pub(crate) struct Convert {
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
-    /// Session [default: the newest of this folder]
+    /// Sessions or folders [default: the newest session of this folder]
     ///
-    /// A file, an id or the start of it, or words of a title; `-` is standard input.
-    #[arg(value_name = "SESSION")]
-    pub(crate) file: Option<PathBuf>,
+    /// A session is a file, an id or the start of it, or words of a title; `-` is standard input.
+    /// Several are a line each, the worst first.
+    #[arg(value_name = "SESSION", conflicts_with = "all")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Examine all sessions of this folder
+    #[arg(long)]
+    pub(crate) all: bool,
     /// Context window, such as 200k [default: the file's, model's or 200k]
     ///
     /// A number of tokens, such as 200000, 200k or 1.5m.

@@ -1,4 +1,4 @@
-//! The command line of `wb pin` and `wb unpin`.
+//! The command line of `wb pin`, `wb unpin` and `wb drop`.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::args::NEWEST;
 /// The largest number of a message or a pin; a longer one is an id.
 const MOST_NUMBER: u64 = 99_999;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct PinArgs {
     /// Session, then numbers of messages, as in `wb view` and `wb recall`
     ///
@@ -28,7 +28,7 @@ pub(crate) struct PinArgs {
     pub(crate) numbers: Vec<u64>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct UnpinArgs {
     /// Session, then numbers of pins in `wb pin`
     #[arg(value_name = "SESSION|N", required_unless_present = "all")]
@@ -36,6 +36,25 @@ pub(crate) struct UnpinArgs {
     /// Remove all pins
     #[arg(long)]
     pub(crate) all: bool,
+    /// The session, once it was found
+    #[arg(skip)]
+    pub(crate) file: PathBuf,
+    /// The numbers among the words
+    #[arg(skip)]
+    pub(crate) numbers: Vec<u64>,
+}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct DropArgs {
+    /// Session, then numbers of messages, as in `wb view` and `wb recall`
+    ///
+    /// A session is a file, an id or the start of it, or words of a title; without one, the newest
+    /// of this folder. Without numbers, lists what is dropped.
+    #[arg(value_name = "SESSION|N")]
+    pub(crate) words: Vec<String>,
+    /// Drop these messages no longer; without numbers, none
+    #[arg(long)]
+    pub(crate) undo: bool,
     /// The session, once it was found
     #[arg(skip)]
     pub(crate) file: PathBuf,

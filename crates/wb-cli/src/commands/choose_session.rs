@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::args::pin::session_and_numbers;
 use crate::args::{Command, NEWEST};
 use crate::session::find::find_session::choose;
+use crate::session::find::session_words::shorten;
 use crate::terminal::escape::escaped;
 use crate::terminal::shell::Shell;
 use crate::terminal::style::DIM;
@@ -46,6 +47,11 @@ pub(crate) fn choose_sessions(shell: &Shell, command: &mut Command) -> Result<()
             (args.file, args.numbers) = numbered(&args.words)?;
             replace(shell, &mut args.file, true)
         }
+        Command::Drop(args) => {
+            (args.file, args.numbers) = numbered(&args.words)?;
+            let is_changed = args.undo || !args.numbers.is_empty();
+            replace(shell, &mut args.file, is_changed)
+        }
         Command::Log(args) => args.file.as_mut().map_or(Ok(()), |file| replace(shell, file, false)),
         Command::Compare(args) => replace(shell, &mut args.file, false),
         Command::Audit(args) => replace(shell, &mut args.file, false),
@@ -54,7 +60,10 @@ pub(crate) fn choose_sessions(shell: &Shell, command: &mut Command) -> Result<()
             replace(shell, &mut args.file, args.write.in_place || args.write.out.is_some())
         }
         Command::Convert(args) => replace(shell, &mut args.file, args.out.is_some()),
-        Command::Doctor(args) => args.file.as_mut().map_or(Ok(()), |file| replace(shell, file, false)),
+        Command::Doctor(args) => {
+            let mut sessions = args.files.iter_mut().filter(|file| !file.is_dir());
+            sessions.try_for_each(|file| replace(shell, file, false))
+        }
         _ => Ok(()),
     }
 }
@@ -78,6 +87,7 @@ fn take_operation(file: &mut PathBuf, operation: &mut Option<u64>) {
 
 fn replace(shell: &Shell, file: &mut PathBuf, is_changed: bool) -> Result<(), UserError> {
     let chosen = choose(&shell.environment, file)?;
+    shorten(&shell.environment, &chosen);
     if let Some(known) = chosen.known.filter(|_| is_changed && !shell.is_json) {
         let line = escaped(&known.line(std::time::SystemTime::now())).into_owned();
         let path = shell.environment.tilde(&chosen.path);

@@ -11,7 +11,8 @@ use wb_record::{Access, History, append_line};
 use wb_session::iso_ms;
 
 use crate::platform::environment::Environment;
-use crate::terminal::escape::{escaped, shell_word};
+use crate::session::find::session_words::SessionWords;
+use crate::terminal::escape::escaped;
 use crate::terminal::number::{count, grouped};
 use crate::terminal::shell::Shell;
 use crate::terminal::style::DIM;
@@ -96,7 +97,8 @@ pub(crate) fn show(shell: &Shell) -> Result<()> {
                 "no agent has asked for a compaction yet; `wb install` shows which agents use wb",
             );
         }
-        entries.iter().zip(commands(&entries)).try_for_each(|(entry, command)| {
+        let words = SessionWords::read(&shell.environment);
+        entries.iter().zip(commands(&entries, &words)).try_for_each(|(entry, command)| {
             writeln!(page, "{}", escaped(&line(entry)))?;
             command.map_or(Ok(()), |command| writeln!(page, "  {DIM}{}{DIM:#}", escaped(&command)))
         })
@@ -104,9 +106,9 @@ pub(crate) fn show(shell: &Shell) -> Result<()> {
 }
 
 /// Returns the next command for each entry; only the newest entry of a file can be undone.
-fn commands(entries: &[Entry]) -> Vec<Option<String>> {
+fn commands(entries: &[Entry], words: &SessionWords) -> Vec<Option<String>> {
     let mut files = HashSet::new();
-    let newest = entries.iter().rev().map(|entry| next(entry).filter(|_| files.insert(&entry.file)));
+    let newest = entries.iter().rev().map(|entry| next(entry, words).filter(|_| files.insert(&entry.file)));
     let mut commands: Vec<_> = newest.collect();
     commands.reverse();
     commands
@@ -114,9 +116,9 @@ fn commands(entries: &[Entry]) -> Vec<Option<String>> {
 
 /// Returns the command that undoes or redoes a compaction or shows its findings, if its file is
 /// known and still exists.
-fn next(entry: &Entry) -> Option<String> {
+fn next(entry: &Entry, words: &SessionWords) -> Option<String> {
     let path = entry.file.as_deref().filter(|file| file.is_file())?;
-    let file = shell_word(path.to_str()?);
+    let file = words.word(path);
     match entry {
         Entry { undoable: true, .. } if is_undone(path) => Some(format!("undone; to redo: wb redo {file}")),
         Entry { undoable: true, .. } => Some(format!("to undo: wb undo {file}")),
@@ -164,8 +166,11 @@ mod tests {
             Entry { undoable: true, ..Entry::default() },
         ];
         let undo = Some(format!("to undo: wb undo {path}"));
-        assert_eq!(commands(&entries), [None, undo, None, None, None]);
+        assert_eq!(commands(&entries, &SessionWords::default()), [None, undo, None, None, None]);
         let found = [Entry { findings: 1, ..of(&path) }];
-        assert_eq!(commands(&found), [Some(format!("what was found: wb audit {path}"))]);
+        assert_eq!(
+            commands(&found, &SessionWords::default()),
+            [Some(format!("what was found: wb audit {path}"))]
+        );
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod compaction_log;
 pub(crate) mod undo_redo;
 pub(crate) mod log;
 pub(crate) mod pin;
+pub(crate) mod drop;
 pub(crate) mod compact;
 pub(crate) mod recall;
 #[cfg(feature = "mcp")]

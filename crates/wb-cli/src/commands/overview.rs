@@ -308,7 +308,7 @@ fn why(error: &UserError) -> String {
 /// Explains the marks and suggests the next commands.
 fn next(page: &mut Page<'_>, first: &KnownSession, n_more: usize) -> io::Result<()> {
     writeln!(page)?;
-    let legend = "% of the agent's window; ┊ is where it compacts by itself, ! is above";
+    let legend = "% of the window; ┊ is where the agent compacts by itself, ! is above";
     page.prose("  ", 2, &format!("{DIM}{legend}{DIM:#}"))?;
     let id = escaped(&shell_word(&first.id)).into_owned();
     for (what, command) in [("what fills it", "weigh"), ("compact it", "compact")] {

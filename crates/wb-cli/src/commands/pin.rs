@@ -7,13 +7,14 @@ use anyhow::Result;
 use serde::Serialize;
 use wb_message::text::one_line;
 use wb_message::{Block, Message, outline};
+use wb_recall::Recall;
 use wb_record::Access;
 
 use crate::args::database_url::is_database;
 use crate::args::pin::{PinArgs, UnpinArgs};
 use crate::commands::recall::session_index::index;
 use crate::session::document;
-use crate::session::pins::{MOST_PIN_TOKENS, Pins, SessionPin};
+use crate::session::pins::{MOST_PIN_TOKENS, PinSource, Pins, SessionPin};
 use crate::terminal::escape::{escaped, file_word};
 use crate::terminal::number::grouped;
 use crate::terminal::shell::Shell;
@@ -36,15 +37,21 @@ struct PinsJson {
 
 /// Pins messages or a text, or lists the pins.
 pub(crate) fn pin(shell: &Shell, args: &PinArgs) -> Result<()> {
+    let (pins, added) = add(shell, args)?;
+    report(shell, &args.file, &pins, (added, Vec::new()))
+}
+
+/// Adds pins, and returns their numbers.
+pub(crate) fn add(shell: &Shell, args: &PinArgs) -> Result<(Pins, Vec<u64>), UserError> {
     let mut pins = pins_of(&args.file)?;
     let mut added = Vec::new();
-    for (from, text) in texts(shell, args)? {
-        added.push(pins.add(from, text)?.pin);
+    for (source, text) in texts(shell, args)? {
+        added.push(pins.add(source, text)?.pin);
     }
     if !added.is_empty() {
         pins.write()?;
     }
-    report(shell, &args.file, &pins, (added, Vec::new()))
+    Ok((pins, added))
 }
 
 /// Removes pins.
@@ -63,8 +70,8 @@ pub(crate) fn unpin(shell: &Shell, args: &UnpinArgs) -> Result<()> {
     report(shell, &args.file, &pins, (Vec::new(), numbers))
 }
 
-/// Reads the pins next to a session's file.
-fn pins_of(session: &Path) -> Result<Pins, UserError> {
+/// Reads the pins and drops next to a session's file.
+pub(crate) fn pins_of(session: &Path) -> Result<Pins, UserError> {
     let no_file = match session {
         it if it == Path::new("-") => "standard input cannot have pins",
         it if is_database(it) => "a session in a database cannot have pins",
@@ -73,8 +80,19 @@ fn pins_of(session: &Path) -> Result<Pins, UserError> {
     Err(UserError::new(no_file, "name a session's file"))
 }
 
+/// Removes the pins of a message.
+#[cfg(feature = "view")]
+pub(crate) fn remove_message(file: &Path, message: u64) -> Result<(), UserError> {
+    let mut pins = pins_of(file)?;
+    let of_message = pins.of_session().into_iter().filter(|it| it.message == Some(message));
+    of_message.for_each(|it| {
+        pins.remove(it.pin);
+    });
+    pins.write()
+}
+
 /// Returns the texts to pin, each with its origin.
-fn texts(shell: &Shell, args: &PinArgs) -> Result<Vec<(Option<String>, String)>, UserError> {
+fn texts(shell: &Shell, args: &PinArgs) -> Result<Vec<(Option<PinSource>, String)>, UserError> {
     let mut texts = Vec::new();
     if let Some(text) = &args.text {
         if text.trim().is_empty() {
@@ -89,20 +107,31 @@ fn texts(shell: &Shell, args: &PinArgs) -> Result<Vec<(Option<String>, String)>,
     }
     let all = index(shell, &args.file)?;
     for number in &args.numbers {
-        let at = usize::try_from(*number).unwrap_or(usize::MAX);
-        let of_file = |what: String| {
-            let hint = format!("`wb view {}` numbers the messages", file_word(&args.file));
-            UserError::of_file(args.file.display().to_string(), what, hint)
-        };
-        let message = all.message_of_number(at);
-        let message = message.ok_or_else(|| of_file(format!("there is no message {number}")))?;
+        let message = message_of(&all, &args.file, *number)?;
         let text = text_of(message);
         if text.trim().is_empty() {
-            return Err(of_file(format!("message {number} has no text")));
+            return Err(no_message(&args.file, format!("message {number} has no text")));
         }
-        texts.push((Some(format!("message {number}, {}", outline::role(message))), text));
+        let label = format!("message {number}, {}", outline::role(message));
+        texts.push((Some(PinSource { message: *number, label }), text));
     }
     Ok(texts)
+}
+
+/// Returns the message of a number.
+pub(crate) fn message_of<'a>(
+    all: &'a Recall<Message>,
+    file: &Path,
+    number: u64,
+) -> Result<&'a Message, UserError> {
+    let at = usize::try_from(number).unwrap_or(usize::MAX);
+    all.message_of_number(at).ok_or_else(|| no_message(file, format!("there is no message {number}")))
+}
+
+/// Refuses a number that names no usable message.
+pub(crate) fn no_message(file: &Path, what: String) -> UserError {
+    let hint = format!("`wb view {}` numbers the messages", file_word(file));
+    UserError::of_file(file.display().to_string(), what, hint)
 }
 
 /// Returns the text of a message without calls and pictures.

@@ -506,7 +506,7 @@ fn render_text(page: &mut Page<'_>, repaired: &Repaired, is_in_place: bool) -> i
     page.heading(&escaped(&repaired.file), &repaired.format)?;
     for (what, places) in repaired.damage.in_words(repaired.written) {
         page.prose("", 2, &format!("{GOOD}{what}{GOOD:#}"))?;
-        places.iter().try_for_each(|place| writeln!(page, "{place}"))?;
+        places.iter().try_for_each(|place| page.prose("", 2, place))?;
     }
     list_fix(page, repaired, is_in_place)?;
     if repaired.has_nothing() {

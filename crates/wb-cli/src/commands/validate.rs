@@ -1,7 +1,7 @@
 //! `wb validate`: what providers would refuse of a session or of a request.
 
 use std::collections::HashMap;
-use std::io::{self, Write};
+use std::io;
 
 use anyhow::Result;
 use serde::Serialize;
@@ -100,7 +100,8 @@ fn render_text(page: &mut Page<'_>, found: &Validated) -> io::Result<()> {
     }
     if found.n_half_characters > 0 {
         let n = found.n_half_characters;
-        writeln!(page, "request: unpaired surrogates, which the provider rejects as invalid JSON: {n}")?;
+        let what = "request: unpaired surrogates, which the provider rejects as invalid JSON";
+        page.prose("", 2, &format!("{what}: {n}"))?;
     }
     meter::notes(page, &found.notes)
 }
@@ -136,5 +137,5 @@ fn line(page: &mut Page<'_>, group: &[&Violation], has_fix: bool) -> io::Result<
     }
     let (rule, what) = (&first.rule, escaped(&first.what));
     let fix = if has_fix { format!("; {}", first.fix) } else { String::new() };
-    writeln!(page, "{place}: {rule}: {what}{fix} {DIM}[{}]{DIM:#}", names.join(", "))
+    page.prose("", 2, &format!("{place}: {rule}: {what}{fix} {DIM}[{}]{DIM:#}", names.join(", ")))
 }

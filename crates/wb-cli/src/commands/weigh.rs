@@ -1,5 +1,6 @@
 //! `wb weigh`: how full the window of a session is, or of every session in a folder.
 
+use std::cmp::Reverse;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -7,11 +8,13 @@ use anyhow::Result;
 
 use crate::args::Weigh;
 use crate::session::Session;
+use crate::session::exact::MessageCount;
+use crate::session::find::session_words::SessionWords;
 use crate::session::input_files::{self, InputSource};
 use crate::session::json::{Weighed, words_of};
 use crate::session::meter;
 use crate::session::outcome::Outcome;
-use crate::session::session_line::RowLayout;
+use crate::session::session_line;
 use crate::terminal::escape::escaped;
 use crate::terminal::exit_code::Exit;
 use crate::terminal::file_error::folder_without_sessions;
@@ -19,17 +22,17 @@ use crate::terminal::number::{count, grouped, grouped_in, messages};
 use crate::terminal::shell::Shell;
 use crate::terminal::style::DIM;
 use crate::terminal::user_error::UserError;
-use crate::terminal::wrap::{Page, width};
+use crate::terminal::wrap::Page;
 use wb_bind::Strategy;
-
-const FORMAT_COLUMNS: usize = 11;
 
 /// Files that are weighed one after another.
 struct Weighing<'a> {
     shell: &'a Shell,
     args: &'a Weigh,
-    /// The columns of a list, which a folder is shown as.
-    layout: Option<RowLayout>,
+    names: SessionWords,
+    /// The sessions of a list, which a folder is shown as, each with its name; none for single
+    /// sessions.
+    rows: Option<Vec<(String, Session)>>,
     n_weighed: usize,
     n_over: usize,
     /// Files of folders that are no sessions.
@@ -39,14 +42,13 @@ struct Weighing<'a> {
 
 /// Weighs every file; a bad one does not keep the others from being weighed.
 pub(crate) fn weigh(shell: &Shell, args: &Weigh) -> Result<Exit> {
-    let sources = input_files::all(&args.files);
+    let sources = input_files::all(&shell.environment, &args.files);
     let is_list = !shell.is_json && args.files.iter().any(|path| input_files::is_list(path));
-    let layout = is_list.then(|| layout_of(shell, &sources));
-    let mut all = Weighing { shell, args, layout, n_weighed: 0, n_over: 0, n_skipped: 0, has_failed: false };
+    let rows = is_list.then(Vec::new);
+    let names = if is_list { SessionWords::read(&shell.environment) } else { SessionWords::default() };
+    let mut all =
+        Weighing { shell, args, names, rows, n_weighed: 0, n_over: 0, n_skipped: 0, has_failed: false };
     all.name_empty_folders(&sources);
-    if let Some(layout) = all.layout.as_ref().filter(|_| sources.iter().any(|source| !source.path.is_dir())) {
-        shell.print(|page| layout.titles(page, &["format", "session"]))?;
-    }
     let progress = shell.progress_of_files(sources.len());
     for source in &sources {
         progress.set_name(&source.name());
@@ -56,11 +58,6 @@ pub(crate) fn weigh(shell: &Shell, args: &Weigh) -> Result<Exit> {
     }
     drop(progress);
     all.end()
-}
-
-fn layout_of(shell: &Shell, sources: &[InputSource]) -> RowLayout {
-    let longest = sources.iter().map(|source| width(&source.short_name())).max();
-    RowLayout::new(shell.environment.columns, &[FORMAT_COLUMNS], longest.unwrap_or(0))
 }
 
 impl Weighing<'_> {
@@ -82,9 +79,14 @@ impl Weighing<'_> {
         };
         self.n_weighed += 1;
         self.n_over += usize::from(session.is_over());
-        match &self.layout {
-            Some(layout) => row(self.shell, layout, source, &session),
-            None => whole(self.shell, &mut session, self.n_weighed == 1),
+        match &mut self.rows {
+            Some(rows) => {
+                // A list needs the figures alone.
+                (session.opened.messages, session.opened.usage) = Default::default();
+                rows.push((self.names.word(&source.path), session));
+                Ok(())
+            }
+            None => whole(self.shell, &mut session, (self.n_weighed == 1, is_exact(self.args))),
         }
     }
 
@@ -97,19 +99,38 @@ impl Weighing<'_> {
         if is_named || self.shell.is_json {
             return self.shell.fail(error);
         }
-        let text = escaped(&error.to_string()).into_owned();
-        self.shell.say(|page| page.cut("skipped: ", &text, ""));
+        if self.shell.is_verbose() {
+            let text = escaped(&error.to_string()).into_owned();
+            self.shell.say(|page| page.cut("skipped: ", &text, ""));
+        }
     }
 
-    fn end(self) -> Result<Exit> {
-        if self.layout.is_some() && self.n_weighed + self.n_skipped > 0 {
-            self.shell.print(|page| self.sum(page))?;
+    fn end(mut self) -> Result<Exit> {
+        if let Some(mut rows) = self.rows.take().filter(|_| self.n_weighed + self.n_skipped > 0) {
+            rows.sort_by_key(|(_, session)| Reverse(session.measure.context_tokens));
+            self.shell.print(|page| self.list(page, &rows))?;
         }
         Ok(match () {
             () if self.has_failed => Exit::Failed,
             () if self.args.check && self.n_over > 0 => Exit::Found,
             () => Exit::Done,
         })
+    }
+
+    /// Writes the list, the heaviest session first.
+    fn list(&self, page: &mut Page<'_>, rows: &[(String, Session)]) -> io::Result<()> {
+        if !rows.is_empty() {
+            session_line::titles(page)?;
+        }
+        for (name, session) in rows {
+            session_line::session(page, session, name)?;
+            if self.shell.is_verbose() {
+                meter::notes(page, &words_of(&session.opened.notes))?;
+            }
+        }
+        self.sum(page)?;
+        let Some((name, _)) = rows.first() else { return Ok(()) };
+        page.prose("", 2, &format!("{DIM}what fills the heaviest:{DIM:#} wb weigh {}", escaped(name)))
     }
 
     fn sum(&self, page: &mut Page<'_>) -> io::Result<()> {
@@ -124,10 +145,11 @@ impl Weighing<'_> {
 }
 
 /// Shows one session in full.
-fn whole(shell: &Shell, session: &mut Session, is_first: bool) -> Result<()> {
+fn whole(shell: &Shell, session: &mut Session, (is_first, is_exact): (bool, bool)) -> Result<()> {
     let outcome = shell.timed("compacting", || preview(session));
+    let count = MessageCount::new(session, is_exact);
     if shell.is_json {
-        return shell.print_json(&Weighed::new(session, outcome.report.cut));
+        return shell.print_json(&Weighed::new(session, outcome.report.cut, count));
     }
     shell.print(|page| {
         if !is_first {
@@ -136,9 +158,23 @@ fn whole(shell: &Shell, session: &mut Session, is_first: bool) -> Result<()> {
         meter::heading(page, session, session.opened.messages.len())?;
         meter::bars(page, session, &[("  ", session.measure.context_tokens)])?;
         meter::facts(page, session)?;
+        if is_exact {
+            let words = count.in_words(session.opened.model.as_deref());
+            page.prose("  ", 4, &escaped(&words))?;
+        }
         meter::breakdown(page, session)?;
         page.prose("  ", 4, &verdict(&outcome))
     })
+}
+
+#[cfg(feature = "exact")]
+fn is_exact(args: &Weigh) -> bool {
+    args.exact
+}
+
+#[cfg(not(feature = "exact"))]
+fn is_exact(_: &Weigh) -> bool {
+    false
 }
 
 /// Cuts in memory, then restores the session.
@@ -170,13 +206,4 @@ fn verdict(outcome: &Outcome) -> String {
             )
         }
     }
-}
-
-/// Shows one session on a line.
-fn row(shell: &Shell, layout: &RowLayout, source: &InputSource, session: &Session) -> Result<()> {
-    let leads = [session.opened.format.to_owned(), source.short_name()];
-    shell.print(|page| {
-        layout.session(page, &leads, session)?;
-        if shell.is_verbose() { meter::notes(page, &words_of(&session.opened.notes)) } else { Ok(()) }
-    })
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::args::database_url::is_database;
 #[cfg(feature = "postgres")]
 use crate::session::postgres;
+use crate::platform::environment::Environment;
 
 /// Endings of the files of a folder that are taken for sessions.
 const ENDINGS: [&str; 2] = ["jsonl", "json"];
@@ -26,8 +27,21 @@ pub(crate) fn is_list(path: &Path) -> bool {
 }
 
 /// Returns the named files, those in named folders and below, and the sessions of named databases,
-/// sorted by name without duplicates.
-pub(crate) fn all(paths: &[PathBuf]) -> Vec<InputSource> {
+/// sorted by name without duplicates and without what `wb` keeps for itself.
+pub(crate) fn all(environment: &Environment, paths: &[PathBuf]) -> Vec<InputSource> {
+    let mut sources = with_duplicates(paths);
+    let folders = [&environment.cache, &environment.state, &environment.config].into_iter().flatten();
+    let ours: Vec<PathBuf> = folders.filter_map(|folder| folder.canonicalize().ok()).collect();
+    let mut known = HashSet::new();
+    sources.retain(|source| {
+        let path = source.path.canonicalize().unwrap_or_else(|_| source.path.clone());
+        let is_ours = source.folder.is_some() && ours.iter().any(|folder| path.starts_with(folder));
+        !is_ours && known.insert(path)
+    });
+    sources
+}
+
+fn with_duplicates(paths: &[PathBuf]) -> Vec<InputSource> {
     let mut sources = Vec::new();
     for path in paths {
         #[cfg(feature = "postgres")]
@@ -44,8 +58,6 @@ pub(crate) fn all(paths: &[PathBuf]) -> Vec<InputSource> {
             sources.push(InputSource { path: path.clone(), folder: None });
         }
     }
-    let mut known = HashSet::new();
-    sources.retain(|source| known.insert(source.path.canonicalize().unwrap_or_else(|_| source.path.clone())));
     sources
 }
 
@@ -72,15 +84,6 @@ impl InputSource {
     pub(crate) fn name(&self) -> String {
         self.path.display().to_string()
     }
-
-    /// Returns the path below the folder that was named, or the session in a database.
-    pub(crate) fn short_name(&self) -> String {
-        if let Some((_, session)) = self.name().split_once('#').filter(|_| is_database(&self.path)) {
-            return format!("#{session}");
-        }
-        let below = self.folder.as_deref().and_then(|folder| self.path.strip_prefix(folder).ok());
-        below.unwrap_or(&self.path).display().to_string()
-    }
 }
 
 #[cfg(test)]
@@ -95,9 +98,13 @@ mod tests {
             fs::write(folder.path().join(name), "").unwrap();
         }
         let file = folder.path().join("c.jsonl");
-        let found = all(&[file.clone(), folder.path().to_owned()]);
-        let names: Vec<_> = found.iter().map(InputSource::short_name).collect();
-        assert_eq!(names, [file.to_str().unwrap(), "b/a.json"]);
+        let cache = folder.path().join("cache");
+        fs::create_dir(&cache).unwrap();
+        fs::write(cache.join("sessions.jsonl"), "").unwrap();
+        let environment = Environment { cache: Some(cache), ..Environment::default() };
+        let found = all(&environment, &[file.clone(), folder.path().to_owned()]);
+        let paths: Vec<_> = found.into_iter().map(|it| it.path).collect();
+        assert_eq!(paths, [file, folder.path().join("b/a.json")]);
     }
 
     #[test]

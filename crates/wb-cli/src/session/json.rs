@@ -7,6 +7,7 @@ use wb_formats::Note;
 
 use crate::session::Session;
 use crate::session::agent_trigger::AgentTrigger;
+use crate::session::exact::MessageCount;
 use crate::session::model::Spent;
 use crate::session::outcome::Outcome;
 
@@ -26,12 +27,14 @@ pub(crate) struct Weighed<'a> {
     anchored: bool,
     by_kind: BTreeMap<&'static str, u64>,
     overhead: u64,
+    #[serde(flatten)]
+    count: MessageCount,
     would_cut: usize,
     notes: Vec<String>,
 }
 
 impl<'a> Weighed<'a> {
-    pub(crate) fn new(session: &'a Session, would_cut: usize) -> Self {
+    pub(crate) fn new(session: &'a Session, would_cut: usize, count: MessageCount) -> Self {
         Self {
             file: &session.file,
             format: session.opened.format,
@@ -45,8 +48,9 @@ impl<'a> Weighed<'a> {
             anchored: session.measure.anchored,
             by_kind: session.measure.by_kind(&session.opened.messages),
             overhead: session.measure.overhead_tokens,
+            count,
             would_cut,
-            notes: words_of(&session.opened.notes),
+            notes: notes_of(session),
         }
     }
 }
@@ -73,6 +77,8 @@ pub(crate) struct Compacted<'a> {
     redacted: usize,
     /// The number of texts that the digest has verbatim.
     pins: usize,
+    /// The number of messages that the user dropped.
+    dropped: usize,
     window: u64,
     window_from: &'static str,
     limit: u64,
@@ -122,6 +128,7 @@ impl<'a> Compacted<'a> {
             digest_tokens: outcome.digest_tokens,
             redacted: report.redacted,
             pins: session.pins.len(),
+            dropped: outcome.n_dropped(),
             window: session.window,
             window_from: session.window_from.word(),
             limit: session.limit,
@@ -134,11 +141,16 @@ impl<'a> Compacted<'a> {
             strategy: session.strategy.name(),
             steps: report.step_names(),
             left_out: session.left_out().into_iter().map(|(step, why)| LeftOut { step, why }).collect(),
-            notes: words_of(&session.opened.notes),
+            notes: notes_of(session),
             digest: outcome.digest(),
             model: outcome.model.as_ref(),
         }
     }
+}
+
+/// Returns the notes on what was skipped, and on a count that is not used.
+fn notes_of(session: &Session) -> Vec<String> {
+    words_of(&session.opened.notes).into_iter().chain(session.measure.refusal()).collect()
 }
 
 /// Returns the notes on what the reader skipped, as text.

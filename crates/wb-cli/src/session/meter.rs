@@ -72,6 +72,7 @@ fn cell_of(cell: u64, filled: u64, mark: u64) -> char {
 /// Writes the source of the figure and the distance to the limit, and what is only assumed.
 pub(crate) fn short_facts(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
     limit(page, session)?;
+    trigger(page, session)?;
     if let Some(words) =
         session.window_from.in_words(session.window).filter(|_| session.window_from.is_guess())
     {
@@ -98,7 +99,17 @@ fn limit(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
     let policy = session.policy.budget();
     let (reserve, ratio) = (grouped(policy.reserve_tokens.unwrap_or(0)), policy.trigger_ratio);
     let formula = format!("(window − {reserve}) × {ratio}");
-    page.prose("  ", 4, &format!("{source}; limit ┊ {} = {formula}: {verdict}", grouped(limit)))
+    // Where the agent has a limit too, each is named.
+    let whose = if session.agent_trigger.is_some() { " of wb" } else { "" };
+    page.prose("  ", 4, &format!("{source}; limit{whose} ┊ {} = {formula}: {verdict}", grouped(limit)))?;
+    let refusal = measure.refusal();
+    refusal.map_or(Ok(()), |why| dim(page, &format!("note: {}", grouped_in(&why))))
+}
+
+/// Writes when the agent compacts by itself, if its rule is known.
+fn trigger(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
+    let Some(AgentTrigger { tokens, rule }) = &session.agent_trigger else { return Ok(()) };
+    dim(page, &format!("{rule}: above {}", grouped(*tokens)))
 }
 
 /// Writes the source of the figure, the distance to the limit, and what else is known of both.
@@ -108,9 +119,7 @@ pub(crate) fn facts(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
     if let Some(words) = session.window_from.in_words(session.window) {
         dim(page, &escaped(&words))?;
     }
-    if let Some(AgentTrigger { tokens, rule }) = &session.agent_trigger {
-        dim(page, &format!("{rule}: above {}", grouped(*tokens)))?;
-    }
+    trigger(page, session)?;
     if measure.left_out_tokens > 0 {
         let left_out = grouped(measure.left_out_tokens);
         dim(

@@ -14,6 +14,7 @@ pub(crate) mod model;
 pub(crate) mod input;
 pub(crate) mod validity;
 pub(crate) mod outcome;
+pub(crate) mod exact;
 pub(crate) mod json;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;
@@ -30,7 +31,7 @@ use std::path::Path;
 
 use wb_bind::{KnownWindow, Measure, Size, Strategy, WindowFrom, card_of, whole_facts};
 use wb_budget::{Catalog, ModelCard};
-use wb_conductor::{Compactor, CondenseOpts};
+use wb_conductor::{Compactor, CondenseOpts, DropStep};
 use wb_facts::Facts;
 use wb_formats::{Document, FormatError, View, newest, open_path, open_path_as};
 use wb_message::Message;
@@ -42,10 +43,10 @@ use crate::args::format_option;
 use crate::args::values::TargetSize;
 use crate::args::{CompactionArgs, Policy};
 use crate::session::agent_trigger::{AgentSettings, AgentTrigger};
-use crate::session::config::{catalog, images};
+use crate::session::config::{Config, Pin, images};
 use crate::session::find::database::{OneSession, split};
 use crate::session::input::other_formats;
-use crate::session::pins::{Pins, SessionPin};
+use crate::session::pins::{Pins, SessionDrop, indices_of};
 use crate::terminal::file_error::{not_opened_to_write, not_read};
 use crate::terminal::shell::Shell;
 use crate::terminal::user_error::UserError;
@@ -74,7 +75,9 @@ pub(crate) struct Session {
     /// The tool with which the model looks up what is folded.
     recall_tool: Option<String>,
     /// The texts that the digest contains verbatim.
-    pub(crate) pins: Vec<SessionPin>,
+    pub(crate) pins: Vec<Pin>,
+    /// The messages that are folded first.
+    pub(crate) drops: Vec<SessionDrop>,
     /// The token limit.
     pub(crate) limit: u64,
     /// The size at which the agent compacts by itself, if its rule is known.
@@ -111,14 +114,17 @@ impl Session {
         };
         let (document, conversation, mut opened) = shell.timed("reading", read)?;
         drop(progress);
-        let pins =
-            if is_stream(path) || is_database(path) { Vec::new() } else { Pins::read(path)?.of_session() };
-        let catalog = catalog(shell)?;
+        let choices = if is_stream(path) || is_database(path) { None } else { Some(Pins::read(path)?) };
+        let choices = choices.map(|it| (it.of_session(), it.drops_of_session()));
+        let (pins, drops) = choices.unwrap_or_default();
+        let Config { catalog, pin, .. } =
+            Config::read(&shell.environment, shell.environment.working.as_deref())?;
+        let pins = pin.into_iter().chain(pins.into_iter().map(Pin::Session)).collect();
         let agents = AgentSettings::read(&shell.environment);
         opened.context_window = agents.window(&opened).or(opened.context_window);
         let opened = (document, conversation, opened);
         let session = shell.timed("weighing", || Self::new(file, opened, policy, strategy, &catalog));
-        Ok(Self { pins, ..session }.with_agent_trigger(&agents, &catalog))
+        Ok(Self { pins, drops, ..session }.with_agent_trigger(&agents, &catalog))
     }
 
     /// Applies the rule and settings of the session's agent, unless another window is tried out.
@@ -172,6 +178,7 @@ impl Session {
             redacts: true,
             recall_tool: None,
             pins: Vec::new(),
+            drops: Vec::new(),
             limit,
             agent_trigger: None,
         }
@@ -222,11 +229,21 @@ impl Session {
         self.measure.context_tokens > self.limit
     }
 
+    /// Returns the drop of the messages that the user chose, as the session's format holds it.
+    fn drop_step(&self) -> DropStep {
+        let able = self.document.abilities();
+        let (has_gaps, clears) = (able.fold_inside.is_there(), able.clear.is_there());
+        let messages = indices_of(&self.drops, &self.opened.messages);
+        let messages = if has_gaps || clears { messages } else { Vec::new() };
+        DropStep { messages, clears_only: !has_gaps }
+    }
+
     pub(crate) fn settings(&self) -> Compactor {
+        let drops = self.drop_step();
         let settings = Compactor::new()
             .card(self.card())
             .policy(self.policy.budget())
-            .pipeline(self.strategy.within(self.images, &self.document.abilities()))
+            .pipeline(self.strategy.within(self.images, &self.document.abilities()).drop_first(drops))
             .vocabulary(self.opened.vocabulary)
             .counter(self.measure.counter())
             .overhead_tokens(self.measure.overhead_tokens)

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use wb_budget::{TokenCounter as _, TokenHeuristic};
-use wb_conductor::{CompactionReport, Compactor, CondenseOpts, DigestSource, Pipeline, Plan, Unchanged};
+use wb_conductor::{
+    CompactionReport, Compactor, CondenseOpts, DROP, DigestSource, Pipeline, Plan, Unchanged,
+};
 use wb_facts::Facts;
 use wb_message::markers::digest_in_text;
 use wb_message::outline;
@@ -13,7 +15,7 @@ use wb_message::{Block, Content, Message, Origin, Patch, Undo};
 use crate::args::values::TargetSize;
 use crate::session::Session;
 use crate::session::model::{Model, Spent};
-use crate::session::pins::{self, with_words};
+use crate::session::pins::{indices_of, with_words};
 
 /// The fate of a line of the outline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +59,8 @@ pub(crate) struct Outcome {
     pub(crate) missed_target: Option<u64>,
     /// The model's usage and cost, if one was named.
     pub(crate) model: Option<Spent>,
+    /// The indices in the input of the messages that the user dropped.
+    dropped: Vec<usize>,
 }
 
 impl Outcome {
@@ -73,12 +77,13 @@ impl Outcome {
     /// one is named; nothing is written.
     pub(crate) fn new(session: &mut Session, model: Option<&Model>) -> Self {
         let settings = session.settings();
+        let dropped = indices_of(&session.drops, &session.opened.messages);
         let messages = std::mem::take(&mut session.opened.messages);
         let lines: Vec<String> = messages.iter().map(outline::line).collect();
         let facts = session.facts(&messages);
         let outcome = Self::from_facts(session, &settings, messages, facts, model);
         let outline = fates(lines, &outcome.messages, &outcome.report, &outcome.origins);
-        Self { outline, model: model.map(Model::spent), ..outcome }
+        Self { outline, model: model.map(Model::spent), dropped, ..outcome }
     }
 
     /// Cuts the session's messages, with a digest of nothing; nothing is written.
@@ -100,7 +105,7 @@ impl Outcome {
         let mut report = compact(session, &mut messages, settings, &facts, model);
         let mut undo = report.undo.take();
         let n_before = report.messages_before;
-        let pinned = pins::quoted(&session.pins);
+        let pinned: String = session.pins.iter().map(|pin| pin.line() + "\n").collect();
         let pinned_tokens = if pinned.is_empty() { 0 } else { TokenHeuristic::DEFAULT.text(&pinned) };
         let is_heavier =
             report.digest.is_some() && report.tokens_after + pinned_tokens >= report.tokens_before;
@@ -143,6 +148,7 @@ impl Outcome {
             digest_tokens,
             missed_target,
             model: None,
+            dropped: Vec::new(),
         }
     }
 
@@ -153,6 +159,16 @@ impl Outcome {
             undo.revert(&mut messages);
         }
         session.opened.messages = messages;
+    }
+
+    /// Returns the number of messages that are folded, or cleared, since the user dropped them.
+    pub(crate) fn n_dropped(&self) -> usize {
+        let report = &self.report;
+        let step = report.steps.iter().find(|step| step.name == DROP);
+        step.map_or(0, |step| match report.messages_before - step.messages_after {
+            0 => self.dropped.iter().filter(|at| report.cleared.contains(at)).count(),
+            n => n,
+        })
     }
 
     /// Returns the messages that stay.

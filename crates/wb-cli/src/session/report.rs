@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use wb_conductor::{DIGEST, DigestSource, RESTORE, StepReport};
+use wb_budget::{TokenCounter as _, TokenHeuristic};
+use wb_conductor::{DIGEST, DROP, DigestSource, RESTORE, StepReport};
 use wb_digest::{Section, Sections, labels};
 use wb_message::text::one_line;
 use wb_passes::{ImagePolicy, pass_entry};
@@ -13,7 +14,6 @@ use super::meter;
 use super::outline;
 use crate::session::Session;
 use crate::session::outcome::{Outcome, missed};
-use crate::session::pins::SessionPin;
 use crate::terminal::escape::{escaped, file_word};
 use crate::terminal::number::{count, grouped, grouped_in, messages};
 use crate::terminal::style::{DIM, HEAD, WARN};
@@ -77,8 +77,11 @@ fn happened(page: &mut Page<'_>, session: &Session, outcome: &Outcome, is_full: 
     for (step, why) in session.left_out().iter().filter(|_| is_full && report.is_changed()) {
         page.prose("  ", 4, &format!("{DIM}skipped {step}: {why}{DIM:#}"))?;
     }
+    if !session.drops.is_empty() && outcome.n_dropped() == 0 && report.is_changed() {
+        page.prose("  ", 4, &format!("{DIM}drop: none of the dropped messages is in the context{DIM:#}"))?;
+    }
     if !session.pins.is_empty() && outcome.report.digest.is_some() {
-        let tokens: u64 = session.pins.iter().map(SessionPin::tokens).sum();
+        let tokens: u64 = session.pins.iter().map(|pin| TokenHeuristic::DEFAULT.text(&pin.line())).sum();
         let n = count(session.pins.len(), "text", "texts");
         page.prose(
             "  pins         ",
@@ -158,6 +161,10 @@ fn described(step: &StepReport, outcome: &Outcome) -> String {
             };
             format!("folded {folded} into a digest of {digest} tokens, {by}{redacted}")
         }
+        DROP if report.messages_before > step.messages_after => {
+            format!("folded {} that you dropped", messages(outcome.n_dropped()))
+        }
+        DROP => format!("cleared {} that you dropped", count(outcome.n_dropped(), "result", "results")),
         RESTORE => match report.restored.len() {
             1 => "restored the most recently read file".to_owned(),
             n => format!("restored the {n} most recently read files"),

@@ -1,7 +1,8 @@
 //! Text of a transcript as a terminal and a shell may see it.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use serde_json::ser::Formatter;
 
@@ -34,9 +35,22 @@ pub(crate) fn shell_word(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Returns the word that names a file on a command line: a link's target, since nothing is written
-/// through a link, and never an option.
+/// The shorter names of this run's files.
+static WORDS: Mutex<Vec<(PathBuf, PathBuf)>> = Mutex::new(Vec::new());
+
+/// Remembers a shorter name of a file, such as the id of a session.
+pub(crate) fn remember_word(path: &Path, word: &Path) {
+    if let Ok(mut words) = WORDS.lock() {
+        words.push((path.to_owned(), word.to_owned()));
+    }
+}
+
+/// Returns the word that names a file on a command line: the shorter one that is known, or a link's
+/// target, since nothing is written through a link, and never an option.
 pub(crate) fn file_word(path: &Path) -> String {
+    let known = WORDS.lock().ok();
+    let known = known.and_then(|words| words.iter().find(|(it, _)| it == path).map(|(_, word)| word.clone()));
+    let path = known.as_deref().unwrap_or(path);
     let real = if path.is_symlink() { path.canonicalize().ok() } else { None };
     let name = real.as_deref().unwrap_or(path).display().to_string();
     let is_option = name.starts_with('-') && name != "-";

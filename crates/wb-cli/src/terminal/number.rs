@@ -12,9 +12,29 @@ pub(crate) fn messages(n: usize) -> String {
     count(n, "message", "messages")
 }
 
+/// Returns numbers as a list, runs of them joined: `3, 12-14`.
+pub(crate) fn listed(numbers: &[u64]) -> String {
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for number in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == *number => *last = *number,
+            _ => runs.push((*number, *number)),
+        }
+    }
+    let run = |(first, last): &(u64, u64)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    };
+    runs.iter().map(run).collect::<Vec<_>>().join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_of_numbers_are_joined() {
+        assert_eq!((listed(&[3, 12, 13, 14]), listed(&[])), ("3, 12-14".to_owned(), String::new()));
+    }
 
     #[test]
     fn one_is_no_plural() {

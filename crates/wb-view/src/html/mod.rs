@@ -138,7 +138,7 @@ fn digest(details: &Details, listed: &Listed) -> Markup {
         return html! {};
     }
     let n_linked = details.digest.iter().filter(|line| line.source.is_some()).count();
-    let about = if details.preview.is_change() {
+    let about = if details.preview.has_digest() {
         format!(
             "The digest that the next compaction would write, {} tokens.",
             grouped(details.preview.digest_tokens)

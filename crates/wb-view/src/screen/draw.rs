@@ -11,13 +11,13 @@ use crate::screen::colors::selected;
 use crate::screen::help::HELP;
 use crate::screen::meter::{bar, legend};
 use crate::screen::panes::put;
-use crate::screen::state::{Effect, Mode, Screen};
+use crate::screen::state::{Choice, Effect, Mode, Screen};
 use crate::screen::wrap::{cut, cut_start};
 use crate::verdict::short_outlook;
 
 /// The rows around the parts: title, bar, legend, outlook, keys.
 const FRAME_ROWS: u16 = 5;
-const KEYS: &str = " ? help  q quit  Tab part  / search  s sort  c compact…  u undo…  r redo…";
+const KEYS: &str = " ? help  q quit  / search  s sort  c compact…  u undo…  r redo…  p pin…  d drop…";
 
 impl Screen {
     /// Draws the screen.
@@ -93,6 +93,10 @@ impl Screen {
             }
             Effect::Undo => "Undo the last operation".to_owned(),
             Effect::Redo => "Redo what was undone last".to_owned(),
+            Effect::Choose(Choice::Pin, number) => format!("Pin #{number} in every later digest"),
+            Effect::Choose(Choice::Unpin, number) => format!("Unpin #{number}"),
+            Effect::Choose(Choice::Drop, number) => format!("Fold #{number} first from now on"),
+            Effect::Choose(Choice::Undrop, number) => format!("Fold #{number} first no longer"),
             Effect::Search(_) | Effect::Quit => String::new(),
         };
         format!(" {what}? y writes, other keys cancel")

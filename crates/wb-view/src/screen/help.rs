@@ -1,7 +1,7 @@
 //! The keys, and what the marks mean.
 
 /// The lines of the help.
-pub(super) const HELP: [&str; 17] = [
+pub(super) const HELP: [&str; 19] = [
     "Keys                              any key closes this",
     "",
     "  Tab, ← →        next or previous part",
@@ -12,8 +12,10 @@ pub(super) const HELP: [&str; 17] = [
     "  Esc             close what was found, back to the list",
     "  q               quit",
     "",
-    "These write into the session, after a question:",
+    "These write, after a question:",
     "  c compact    u undo    r redo",
+    "  p pin the message, or unpin it: every later digest has its text",
+    "  d drop it, or no longer: later compactions fold it first",
     "",
     "Marks: what the next compaction would do",
     "  - folded into the digest   ~ cleared   < shortened",

@@ -2,7 +2,7 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::screen::state::{Effect, Focus, Mode, Screen};
+use crate::screen::state::{Choice, Effect, Focus, Mode, Screen};
 
 /// A move within a part.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +37,8 @@ impl Screen {
             KeyCode::Char('c') => self.ask_to_compact(),
             KeyCode::Char('u') => self.mode = Mode::Asking(Effect::Undo),
             KeyCode::Char('r') => self.mode = Mode::Asking(Effect::Redo),
+            KeyCode::Char('p') => self.ask_to_choose(Choice::Pin, Choice::Unpin),
+            KeyCode::Char('d') => self.ask_to_choose(Choice::Drop, Choice::Undrop),
             KeyCode::Tab | KeyCode::Right | KeyCode::Char('l') => self.turn(1),
             KeyCode::BackTab | KeyCode::Left => self.turn(2),
             KeyCode::Enter => self.enter(),
@@ -128,6 +130,21 @@ impl Screen {
             Some(why) => self.status = Some(format!("a compaction would change nothing: {why}")),
             None => self.mode = Mode::Asking(Effect::Compact { force: preview.is_early }),
         }
+    }
+
+    /// Asks to choose the shown message, or to take that back if it is chosen already.
+    fn ask_to_choose(&mut self, choice: Choice, back: Choice) {
+        let Some(details) = &self.details else {
+            self.status = Some("wait for the preview".to_owned());
+            return;
+        };
+        let Some(number) = self.shown_number() else {
+            self.status = Some("this is from a compaction; choose a message with a number".to_owned());
+            return;
+        };
+        let chosen = if choice == Choice::Pin { &details.pinned } else { &details.dropped };
+        let choice = if chosen.contains(&number) { back } else { choice };
+        self.mode = Mode::Asking(Effect::Choose(choice, number));
     }
 
     fn answer(&mut self, key: KeyEvent, effect: Effect) -> Option<Effect> {

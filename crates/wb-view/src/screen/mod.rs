@@ -12,4 +12,4 @@ mod draw;
 
 pub use answer_lines::found_lines;
 pub use colors::Colors;
-pub use state::{Effect, Input, Screen};
+pub use state::{Choice, Effect, Input, Screen};

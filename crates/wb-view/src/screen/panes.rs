@@ -23,6 +23,8 @@ struct Widths {
     number: usize,
     tokens: usize,
     has_bar: bool,
+    /// A column for pinned and dropped messages.
+    has_choice: bool,
 }
 
 /// Writes a line into a row of an area, if it is there.
@@ -72,6 +74,10 @@ impl Screen {
             number: last.to_string().len() + 1,
             tokens: grouped(most).len(),
             has_bar: usize::from(area.width) >= COLUMNS_WITH_BAR,
+            has_choice: self
+                .details
+                .as_ref()
+                .is_some_and(|it| !it.pinned.is_empty() || !it.dropped.is_empty()),
         };
         for (row, nth) in (first..n).take(height).enumerate() {
             let line = self.item_line(nth, widths, most);
@@ -84,11 +90,14 @@ impl Screen {
         let item = &self.context.items[at];
         let fate = self.details.as_ref().map_or(Fate::Kept, |details| details.fate(at));
         let number = self.details.as_ref().and_then(|details| details.number(at));
+        let choice = number.and_then(|number| self.details.as_ref()?.choice(number));
+        let choice = choice.and_then(|words| words.chars().next()).unwrap_or(' ');
         let number = number.map_or_else(String::new, |number| format!("#{number}"));
         let is_selected = nth == self.selected;
         let mut spans = vec![
             Span::raw(if is_selected { ">" } else { " " }),
             Span::styled(fate.mark().to_string(), self.colors.fate(fate)),
+            Span::raw(if widths.has_choice { choice.to_string() } else { String::new() }),
             Span::styled(format!("{number:>0$} ", widths.number), self.colors.dim()),
             Span::raw(format!("{:>1$} ", grouped(item.tokens), widths.tokens)),
         ];
@@ -107,11 +116,11 @@ impl Screen {
         for row in 0..usize::from(area.height) {
             put(buffer, area, row, &Line::styled("│", self.colors.dim()));
         }
-        self.title(buffer, inner, Focus::Text, &self.text_title());
         let height = usize::from(area.height).saturating_sub(1);
         self.heights.text = height;
         let n = self.wrap_text(usize::from(inner.width)).len();
         self.scroll = self.scroll.min(n.saturating_sub(height));
+        self.title(buffer, inner, Focus::Text, &self.text_title());
         for (row, line) in self.text.lines.iter().skip(self.scroll).take(height).enumerate() {
             put(buffer, inner, row + 1, &Line::raw(line.as_str()));
         }
@@ -137,7 +146,9 @@ impl Screen {
                 let fate =
                     details.map_or_else(String::new, |details| format!(" · {}", details.fate(at).words()));
                 let kind = item.kind.words();
-                format!("{number}{kind} · {}{fate}{place}", grouped(item.tokens))
+                let choice = self.shown_number().and_then(|number| details?.choice(number));
+                let choice = choice.map_or_else(String::new, |choice| format!("{choice} · "));
+                format!("{number}{choice}{kind} · {}{fate}{place}", grouped(item.tokens))
             }
         }
     }
@@ -159,7 +170,7 @@ impl Screen {
         match (&self.found, &self.details) {
             (Some((words, _)), _) => format!("found: {} (Esc closes)", escape_controls(words)),
             (None, Some(details)) if details.digest.is_empty() => "digest: none".to_owned(),
-            (None, Some(details)) if details.preview.is_change() => {
+            (None, Some(details)) if details.preview.has_digest() => {
                 format!("digest of the next compaction: {} tokens", grouped(details.preview.digest_tokens))
             }
             (None, Some(_)) => "digest in the context".to_owned(),

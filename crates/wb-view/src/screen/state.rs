@@ -6,7 +6,7 @@ use ratatui::crossterm::event::KeyEvent;
 use wb_message::number::grouped;
 use wb_message::text::{escape_controls, escape_controls_in_lines};
 
-use crate::context::{Context, Details, DigestLine, FoldedMessage};
+use crate::context::{Context, Details, DigestLine, FoldedMessage, Item};
 use crate::screen::colors::Colors;
 use crate::screen::wrap::wrapped;
 
@@ -50,6 +50,21 @@ pub enum Effect {
     Undo,
     /// Redo what was undone last.
     Redo,
+    /// Keep or fold a message, by its number.
+    Choose(Choice, usize),
+}
+
+/// A choice for later compactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Contain the message's text in every digest.
+    Pin,
+    /// Remove that pin.
+    Unpin,
+    /// Fold the message first.
+    Drop,
+    /// Remove that drop.
+    Undrop,
 }
 
 /// A part of the screen that keys move in.
@@ -166,6 +181,7 @@ impl Screen {
         if !grew {
             self.details = None;
         }
+        let shown = if grew { shown } else { shown.and_then(|at| same_item(old, at, &context.items)) };
         self.context = context;
         self.sort();
         let last = self.rows.len().saturating_sub(1);
@@ -173,6 +189,10 @@ impl Screen {
         self.selected = if was_last && !self.is_by_weight { last } else { same.unwrap_or(last) };
         self.progress = self.details.is_none().then_some("previewing the next compaction…");
         self.select();
+        if !grew {
+            // The same index is another message now.
+            (self.scroll, self.line, self.text) = (0, 0, Wrapped::default());
+        }
     }
 
     fn explain(&mut self, details: Details) {
@@ -231,6 +251,14 @@ impl Screen {
         }
     }
 
+    /// Returns the number of the message whose text is shown; none of a digest.
+    pub(super) fn shown_number(&self) -> Option<usize> {
+        match self.subject {
+            Subject::Item(at) => self.details.as_ref()?.number(at),
+            Subject::Folded(number) => Some(number),
+        }
+    }
+
     /// Returns the lines of the shown text.
     pub(super) fn wrap_text(&mut self, columns: usize) -> &[String] {
         if self.text.subject != Some(self.subject) || self.text.columns != columns {
@@ -250,4 +278,12 @@ impl Screen {
             }
         }
     }
+}
+
+/// Returns the index of an item in another list: the nearest to its end that has the same line.
+fn same_item(old: &[Item], at: usize, new: &[Item]) -> Option<usize> {
+    let shown = old.get(at)?;
+    let from_end = old.len() - at;
+    let same = (0..new.len()).filter(|at| new[*at].label == shown.label);
+    same.min_by_key(|at| (new.len() - at).abs_diff(from_end))
 }

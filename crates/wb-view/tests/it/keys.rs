@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use wb_message::Message;
-use wb_view::{DigestLine, Effect, FoldedMessage, Input};
+use wb_view::{Choice, Details, DigestLine, Effect, FoldedMessage, Input};
 
 use crate::sample::{DIGEST, context, details, messages};
 use crate::screens::Driven;
@@ -69,12 +69,52 @@ fn a_key_that_writes_asks_first_and_only_y_writes() {
         driven.press(KeyCode::Char(key));
         assert_eq!(driven.keys("y"), Some(effect));
     }
-    for c in "abdefghijklmnopqstvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ".chars().filter(|c| *c != 'q') {
+    for c in "abefghijklmnoqstvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ".chars().filter(|c| *c != 'q') {
         assert_eq!(opened().keys(&format!("{c}")), None, "{c}");
         if c != '/' {
             assert_eq!(opened().keys(&format!("{c}y")), None, "{c}");
         }
     }
+}
+
+#[test]
+fn a_message_is_pinned_or_dropped_after_a_question_and_the_same_key_undoes_it() {
+    let mut driven = opened();
+    driven.press(KeyCode::Home);
+    for (key, choice, question) in [
+        ('p', Choice::Pin, "Pin #0 in every later digest?"),
+        ('d', Choice::Drop, "Fold #0 first from now on?"),
+    ] {
+        driven.keys(&key.to_string());
+        assert!(driven.text().contains(question), "{}", driven.text());
+        assert_eq!(driven.press(KeyCode::Enter), None);
+        assert_eq!(driven.keys(&format!("{key}y")), Some(Effect::Choose(choice, 0)));
+    }
+    let chosen = [0].into();
+    let details = Details { pinned: chosen, dropped: [0, 3].into(), ..details(messages(), DIGEST) };
+    driven.take(Input::Explained(Box::new(details)));
+    assert!(driven.text().contains(">-p #0"), "{}", driven.text());
+    assert!(driven.text().contains(" -d #3"), "{}", driven.text());
+    assert!(driven.text().contains("pinned, dropped"), "{}", driven.text());
+    assert_eq!(driven.keys("py"), Some(Effect::Choose(Choice::Unpin, 0)));
+    assert_eq!(driven.keys("dy"), Some(Effect::Choose(Choice::Undrop, 0)));
+}
+
+#[test]
+fn a_compaction_keeps_the_selected_message_and_shows_its_text_from_the_start() {
+    let mut driven = Driven::opened(140, 24);
+    let mut kept = messages().split_off(15);
+    kept.insert(0, Message::user("Digest."));
+    (0..2).for_each(|_| drop(driven.press(KeyCode::Up)));
+    driven.press(KeyCode::Enter);
+    driven.press(KeyCode::End);
+    let shown = driven.text();
+    assert!(shown.contains(">~#16") && shown.contains("38/38"), "{shown}");
+    driven.take(Input::Opened(Box::new(context(&kept))));
+    driven.take(Input::Explained(Box::new(details(kept, DIGEST))));
+    let now = driven.text();
+    assert!(now.contains("fn part_7() {}") && now.contains('>'), "{now}");
+    insta::assert_snapshot!(now);
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod examination;
 mod line_starts;
 mod last_failure;
 mod remedies;
+mod several;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -45,21 +46,29 @@ struct Diagnosis {
     notes: Vec<String>,
 }
 
-/// Examines a session and reports what would keep it from continuing.
+/// Examines sessions and reports what would keep them from continuing.
 pub(crate) fn doctor(shell: &Shell, args: &Doctor) -> Result<Exit> {
-    let path = args.file.clone().map_or_else(|| newest(shell), Ok)?;
-    let policy = Policy { window: args.window, ..Policy::default() };
-    let mut session = Session::open(shell, &path, policy, Strategy::default())?;
-    let (problems, more) = shell.timed("looking", || examine(&mut session, &path));
-    let rest = session.opened.notes.iter().filter(|note| !is_repairable(note)).copied();
-    let notes = words_of(&rest.collect::<Vec<_>>()).into_iter().chain(more).collect();
-    let diagnosis = Diagnosis { file: session.file.clone(), format: session.opened.format, problems, notes };
+    if args.all || args.files.len() > 1 || args.files.iter().any(|file| file.is_dir()) {
+        return several::doctor(shell, args);
+    }
+    let path = args.files.first().cloned().map_or_else(|| newest(shell), Ok)?;
+    let diagnosis = diagnose(shell, args, &path)?;
     if shell.is_json {
         shell.print_json(&diagnosis)?;
     } else {
         shell.print(|page| render_text(page, &diagnosis))?;
     }
     Ok(if diagnosis.problems.is_empty() { Exit::Done } else { Exit::Found })
+}
+
+/// Examines a session.
+fn diagnose(shell: &Shell, args: &Doctor, path: &Path) -> Result<Diagnosis, UserError> {
+    let policy = Policy { window: args.window, ..Policy::default() };
+    let mut session = Session::open(shell, path, policy, Strategy::default())?;
+    let (problems, more) = shell.timed("looking", || examine(&mut session, path));
+    let rest = session.opened.notes.iter().filter(|note| !is_repairable(note)).copied();
+    let notes = words_of(&rest.collect::<Vec<_>>()).into_iter().chain(more).collect();
+    Ok(Diagnosis { file: session.file.clone(), format: session.opened.format, problems, notes })
 }
 
 /// Returns the newest session of this folder, or else of this machine.

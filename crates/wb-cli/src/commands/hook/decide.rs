@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use serde_json::value::RawValue;
 use wb_budget::{TokenCounter, TokenHeuristic};
+use wb_conductor::DropStep;
 use wb_dialect::Dialect;
 use wb_digest::{Section, Sections};
 use wb_facts::{FindingKind, audit};
@@ -20,7 +21,7 @@ use crate::args::Policy;
 use crate::session::Session;
 use crate::session::config::{AN_ANSWER_HOLDS, Config, Pin};
 use crate::session::outcome::Outcome;
-use crate::session::pins::with_words;
+use crate::session::pins::{SessionDrop, indices_of, with_words};
 use crate::session::validity::Validity;
 use wb_bind::Measure;
 
@@ -40,7 +41,7 @@ impl From<Answer> for Decided {
 }
 
 /// Answers a host.
-pub(crate) fn decide(request: &Request<'static>, config: &Config) -> Decided {
+pub(crate) fn decide(request: &Request<'static>, config: &Config, drops: &[SessionDrop]) -> Decided {
     if request.version != VERSION {
         return Answer::pass(format!("unsupported version {} (expected {VERSION})", request.version)).into();
     }
@@ -48,7 +49,7 @@ pub(crate) fn decide(request: &Request<'static>, config: &Config) -> Decided {
         return Answer::pass("the settings leave this agent to itself").into();
     }
     match read(&request.session) {
-        Ok(read) => compacted(request, config, read),
+        Ok(read) => compacted(request, config, drops, read),
         Err(error) => Answer::pass(format!("the session cannot be read: {error}")).into(),
     }
 }
@@ -73,7 +74,7 @@ fn read(source: &Source<'static>) -> Result<Opened, FormatError> {
     Ok((document, conversation, view))
 }
 
-fn compacted(request: &Request<'_>, config: &Config, mut opened: Opened) -> Decided {
+fn compacted(request: &Request<'_>, config: &Config, drops: &[SessionDrop], mut opened: Opened) -> Decided {
     if let Some(at) = first_unlike(&request.session, &opened.2) {
         return Answer::pass(format!(
             "message {at} of those sent is not read as one message of our own form"
@@ -94,7 +95,11 @@ fn compacted(request: &Request<'_>, config: &Config, mut opened: Opened) -> Deci
     let session = Session::new(file, opened, policy, config.strategy, &config.catalog);
     let mut session = ManuallyDrop::new(session.with_recall_tool(request.recall.clone()));
     session.window = session.window.min(window_that_is_full(&session));
+    // What the host keeps is its choice.
+    let is_free = |at: &usize| cut.is_none_or(|cut| *at < cut);
+    let messages = indices_of(drops, &session.opened.messages).into_iter().filter(is_free).collect();
     let steps = session.strategy.within(ImagePolicy::Keep, &AN_ANSWER_HOLDS).cut_at(cut);
+    let steps = steps.drop_first(DropStep { messages, clears_only: false });
     let mut outcome = ManuallyDrop::new(Outcome::with_steps(&mut session, steps));
     let answer = answer(request, config, &outcome, cut);
     let Action::Replace { digest, .. } = &answer.action else { return answer.into() };

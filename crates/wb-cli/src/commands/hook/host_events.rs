@@ -12,6 +12,7 @@ use wb_record::Access;
 use wb_replay::collect_facts;
 use wb_summarize::LocalDigest;
 
+use super::protocol::notice;
 use crate::commands::audit::newest_summary;
 use crate::commands::compaction_log::Entry;
 use crate::session::config::Pin;
@@ -19,6 +20,9 @@ use crate::terminal::number::count;
 
 /// The most characters of text to add to a summary.
 const MOST_CHARS: usize = 6_000;
+
+/// The time after which a compaction is not the one that a session starts from. Chosen.
+const JUST_NOW_MS: i64 = 120_000;
 
 /// An event as a host reports it.
 #[derive(Debug, Deserialize)]
@@ -47,7 +51,8 @@ pub(crate) struct EventAnswer {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Output {
-    hook_specific_output: SessionStart,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hook_specific_output: Option<SessionStart>,
     /// The line that the host shows to the person.
     system_message: String,
 }
@@ -82,11 +87,14 @@ impl HostEvent {
         name.is_some_and(|name| name.to_string_lossy().starts_with("rollout-"))
     }
 
-    /// Returns the answer to the event; irrelevant events are ignored.
-    pub(crate) fn answer(&self, pin: &[Pin]) -> EventAnswer {
+    /// Returns the answer to the event; irrelevant events are ignored. `log` has the compactions of
+    /// all agents.
+    pub(crate) fn answer(&self, pin: &[Pin], log: &[Entry], now_ms: i64) -> EventAnswer {
         match (self.hook_event_name.as_str(), self.source.as_deref()) {
             ("PreCompact", _) if self.host() == "claude-code" => self.before(pin).unwrap_or_default(),
-            ("SessionStart", Some("compact")) => self.after(pin).unwrap_or_default(),
+            ("SessionStart", Some("compact")) => {
+                self.after(pin, self.notice(log, now_ms)).unwrap_or_default()
+            }
             ("PostCompact", _) => self.checked().unwrap_or_default(),
             _ => EventAnswer::default(),
         }
@@ -106,8 +114,11 @@ impl HostEvent {
     }
 
     /// Lists for a compacted session what its summary lacks.
-    fn after(&self, pin: &[Pin]) -> Option<EventAnswer> {
-        let (facts, found) = self.audit()?;
+    fn after(&self, pin: &[Pin], notice: Option<String>) -> Option<EventAnswer> {
+        let Some((facts, found)) = self.audit() else {
+            let output = Output { hook_specific_output: None, system_message: notice? };
+            return Some(EventAnswer { text: serde_json::to_string(&output).ok()?, entry: None });
+        };
         let lines = listed(pin) + &found.iter().map(described).collect::<String>();
         let mut text = String::new();
         if self.host() == "codex" {
@@ -119,10 +130,12 @@ impl HostEvent {
             text += &lines;
         }
         let entry = Some(self.entry("told", found.len()));
-        if text.is_empty() {
+        if text.is_empty() && notice.is_none() {
             return Some(EventAnswer { text, entry });
         }
-        let hook_specific_output = SessionStart { hook_event_name: "SessionStart", additional_context: text };
+        let has_text = !text.is_empty();
+        let hook_specific_output =
+            has_text.then_some(SessionStart { hook_event_name: "SessionStart", additional_context: text });
         let added = match found.len() {
             0 => "wb added what it collected from the session to the summary".to_owned(),
             n => format!(
@@ -130,8 +143,20 @@ impl HostEvent {
                 count(n, "point that it left out", "points that it left out")
             ),
         };
-        let output = Output { hook_specific_output, system_message: added };
+        let output = Output { hook_specific_output, system_message: notice.unwrap_or(added) };
         Some(EventAnswer { text: serde_json::to_string(&output).ok()?, entry })
+    }
+
+    /// Returns a line about the compaction that `wb` has just made of this session.
+    fn notice(&self, log: &[Entry], now_ms: i64) -> Option<String> {
+        let is_here = |entry: &&Entry| {
+            entry.file.is_some() && entry.file == self.transcript_path
+                || entry.session.is_some() && entry.session == self.session_id
+        };
+        let last = log.iter().rev().find(is_here)?;
+        let is_new = last.action == "replace" && now_ms.saturating_sub(last.at_ms) < JUST_NOW_MS;
+        let sizes = (last.tokens_before, last.tokens_after);
+        is_new.then(|| notice(sizes, last.ms, self.session_id.as_deref()))
     }
 
     /// Audits a summary, for the log.

@@ -118,8 +118,11 @@ fn work(
 fn answer_event(event: &HostEvent, environment: &Environment, start: Instant) -> io::Result<()> {
     let said = match Config::read(environment, event.cwd.as_deref().or(environment.working.as_deref())) {
         Ok(config) if config.is_on(event.host()) => {
-            let pins = pins_of(event.transcript_path.as_deref(), None);
-            event.answer(&config.pin.into_iter().chain(pins).collect::<Vec<_>>())
+            let pins = choices(event.transcript_path.as_deref(), None).map(|it| it.of_session());
+            let pins = pins.unwrap_or_default().into_iter().map(Pin::Session);
+            let pins: Vec<Pin> = config.pin.into_iter().chain(pins).collect();
+            let log = compaction_log::entries(environment).unwrap_or_default();
+            event.answer(&pins, &log, unix_ms(SystemTime::now()))
         }
         _ => EventAnswer::default(),
     };
@@ -139,8 +142,11 @@ fn answer(
     let file = undo_note::session_file(request, environment);
     let Decided { answer, by_agent } = match Config::read(environment, folder) {
         Ok(mut config) => {
-            config.pin.extend(pins_of(file.as_deref(), request.session_id.clone()));
-            decide(request, &config)
+            let choices = choices(file.as_deref(), request.session_id.clone());
+            let (pins, drops) =
+                choices.map(|it| (it.of_session(), it.drops_of_session())).unwrap_or_default();
+            config.pin.extend(pins.into_iter().map(Pin::Session));
+            decide(request, &config, &drops)
         }
         Err(_) => Answer::pass("the settings cannot be read; `wb config` says why").into(),
     };
@@ -162,10 +168,10 @@ fn answer(
     Ok(())
 }
 
-/// Returns what is pinned in a session; a list that cannot be read must not hold up the agent.
-fn pins_of(file: Option<&Path>, conversation: Option<String>) -> impl Iterator<Item = Pin> {
-    let pins = file.and_then(|file| Pins::read_of(file, conversation).ok());
-    pins.map(|pins| pins.of_session()).unwrap_or_default().into_iter().map(Pin::Session)
+/// Returns what the user chose for a session; a list that cannot be read must not hold up the
+/// agent.
+fn choices(file: Option<&Path>, conversation: Option<String>) -> Option<Pins> {
+    Pins::read_of(file?, conversation).ok()
 }
 
 /// Adds an entry to the log; a failed write must not hold up the agent.

@@ -178,6 +178,14 @@ pub(crate) struct Report {
     pub(crate) ms: u64,
 }
 
+/// Returns a line about a compaction: from, to, how long, and how to undo it.
+pub(crate) fn notice((before, after): (u64, u64), ms: u64, session: Option<&str>) -> String {
+    let is_plain = |id: &&str| id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    let undo = session.filter(is_plain).map_or_else(|| "wb undo".to_owned(), |id| format!("wb undo {id}"));
+    let (before, after) = (grouped(before), grouped(after));
+    format!("wb compacted {before} to {after} tokens in {ms} ms; to undo: {undo}")
+}
+
 /// Explains why a text is not a request: it is not JSON, has another version, or is incomplete.
 pub(crate) fn why_unread(text: &[u8], error: &serde_json::Error) -> String {
     let why = match serde_json::from_slice::<Value>(text) {
@@ -206,12 +214,7 @@ impl Answer {
     /// Returns a line for the person who works with the agent.
     pub(crate) fn notice(&self, session: Option<&str>) -> Option<String> {
         let (Action::Replace { .. }, Some(report)) = (&self.action, &self.report) else { return None };
-        let Report { tokens_before, tokens_after, ms, .. } = *report;
-        let id =
-            session.filter(|id| id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)));
-        let undo = id.map_or_else(|| "wb undo".to_owned(), |id| format!("wb undo {id}"));
-        let (before, after) = (grouped(tokens_before), grouped(tokens_after));
-        Some(format!("wb compacted {before} to {after} tokens in {ms} ms; to undo: {undo}"))
+        Some(notice((report.tokens_before, report.tokens_after), report.ms, session))
     }
 
     /// Returns its entry for the log, without message content.

@@ -158,14 +158,22 @@ pub(crate) fn checked(page: &mut Page<'_>, environment: &Environment, all: &[Che
         if checked.found.is_empty() {
             writeln!(page, "  {DIM}not installed:{DIM:#} wb install {}", checked.host.name)?;
         }
-        checked.found.iter().try_for_each(|found| one(page, environment, found))?;
+        let is_there = checked.program.is_some();
+        checked.found.iter().try_for_each(|found| one(page, environment, found, is_there))?;
         checked.notes.iter().try_for_each(|note| page.prose("  note: ", 8, &escaped(note)))?;
     }
     Ok(())
 }
 
-fn one(page: &mut Page<'_>, environment: &Environment, found: &InstalledFile) -> io::Result<()> {
+fn one(
+    page: &mut Page<'_>,
+    environment: &Environment,
+    found: &InstalledFile,
+    is_agent_there: bool,
+) -> io::Result<()> {
     let mark = match found {
+        // Whether an agent that cannot be found uses it is not known.
+        InstalledFile { live: true, .. } if !is_agent_there => format!("{WARN}installed{WARN:#}"),
         InstalledFile { live: true, .. } => format!("{GOOD}active{GOOD:#}"),
         InstalledFile { ours: false, .. } => format!("{WARN}not ours{WARN:#}"),
         _ => format!("{BAD}inactive{BAD:#}"),

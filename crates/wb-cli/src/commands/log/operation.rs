@@ -1,5 +1,6 @@
 //! `wb log FILE OPERATION`: one operation, with the records that it hides, keeps and adds.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::{self, Write};
 
@@ -7,9 +8,10 @@ use anyhow::Result;
 use serde::Serialize;
 use wb_formats::newest;
 use wb_message::markers::digest_body;
-use wb_record::{Blocks, CompactionBlock, HistoryError, Operation, RecordRef, Section};
+use wb_record::{Blocks, CompactionBlock, HistoryError, Operation, OperationKind, RecordRef, Section};
 
 use super::record_names::{RecordName, RecordNames};
+use super::written::{digest_in, n_cleared};
 use super::{OperationRow, SessionHistory};
 use crate::session::copy::copy_with;
 use crate::session::history::history_error;
@@ -33,7 +35,9 @@ struct OperationJson {
     /// The operations that it depends on: it hides the records they added.
     #[serde(rename = "stands_on")]
     builds_on: Vec<u64>,
-    /// Empty if the digest is not in the current view.
+    /// The tool results that it cleared.
+    cleared: usize,
+    /// Empty if it wrote none.
     digest: Vec<DigestSection>,
 }
 
@@ -75,6 +79,7 @@ pub(crate) fn show(shell: &Shell, log: &SessionHistory, id: u64) -> Result<()> {
         hides: block.map(|block| Records::new(&block.covers, &names)).unwrap_or_default(),
         brought: block.map(|block| Records::new(&block.brought, &names)).unwrap_or_default(),
         builds_on: block.map(|block| block.parents.clone()).unwrap_or_default(),
+        cleared: n_cleared(&operation.changes),
         digest: digest(log, operation, blocks.sections(&view, id)),
     };
     if shell.is_json {
@@ -87,16 +92,22 @@ pub(crate) fn show(shell: &Shell, log: &SessionHistory, id: u64) -> Result<()> {
     shell.print(|page| render_text(page, &shown))
 }
 
-/// Returns the sections of a digest: those that the model sees, or of an undone operation those
-/// that a redo would bring.
+/// Returns the sections of a digest: those that the model sees, or else those that were written, or
+/// of an undone operation those that a redo would bring.
 fn digest(log: &SessionHistory, operation: &Operation, seen: Vec<Section>) -> Vec<DigestSection> {
-    let is_undone = seen.is_empty() && log.history.is_undone(operation.id);
     let redone = || {
         let copy = copy_with(&log.file, log.document.as_ref(), &operation.changes).ok()?;
         let view = copy.view(&operation.conversation).ok()?;
-        view.messages.iter().find_map(digest_body).map(|digest| Section::parse(&digest))
+        view.messages.iter().find_map(digest_body).map(Cow::into_owned)
     };
-    let sections = if is_undone { redone().unwrap_or_default() } else { seen };
+    let is_undone = log.history.is_undone(operation.id);
+    let written = || digest_in(&operation.changes).or_else(|| is_undone.then(redone).flatten());
+    let is_compaction = operation.what == OperationKind::Compact;
+    let sections = if seen.is_empty() && is_compaction {
+        written().map(|digest| Section::parse(&digest)).unwrap_or_default()
+    } else {
+        seen
+    };
     sections.into_iter().map(|Section { heading, text }| DigestSection { heading, text }).collect()
 }
 
@@ -159,10 +170,14 @@ fn render_text(page: &mut Page<'_>, shown: &OperationJson) -> io::Result<()> {
     page.fact("hides", &shown.hides.in_words())?;
     page.fact("keeps", &shown.keeps.in_words())?;
     page.fact("adds", &shown.brought.in_words())?;
+    if shown.cleared > 0 {
+        page.fact("clears", &count(shown.cleared, "tool result", "tool results"))?;
+    }
     let below: Vec<String> = shown.builds_on.iter().map(|id| format!("operation {id}")).collect();
     page.fact("builds on", if below.is_empty() { "no other".to_owned() } else { below.join(", ") }.as_str())?;
     if shown.digest.is_empty() {
-        return page.fact("digest", "none that the model sees now; `wb recall` searches what was said");
+        let none = if shown.cleared > 0 { "none: it only cleared results" } else { "none" };
+        return page.fact("digest", none);
     }
     Ok(())
 }

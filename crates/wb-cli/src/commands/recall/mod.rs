@@ -98,8 +98,14 @@ fn subject<'a>(shell: &Shell, args: &'a RecallArgs) -> Result<(PathBuf, &'a [Str
     }
     let newest = find_session::of_project(environment, Path::new("."), None).into_iter().next();
     let hint = "name a session first: wb recall SESSION WORDS; `wb -v` lists sessions";
-    let newest = newest.ok_or_else(|| UserError::new("no session of this folder was found", hint))?;
-    Ok((newest, &args.words))
+    let none = || match args.words.first().map(Path::new).filter(|file| file.is_file()) {
+        Some(file) => {
+            let what = "is no session that `wb` can read, and no session of this folder was found";
+            UserError::of_file(file.display().to_string(), what, hint)
+        }
+        None => UserError::new("no session of this folder was found", hint),
+    };
+    Ok((newest.ok_or_else(none)?, &args.words))
 }
 
 fn no_session(word: &str) -> UserError {
@@ -122,11 +128,18 @@ fn answer(shell: &Shell, path: &Path, question: &Question, no_redact: bool) -> R
     Ok(if no_redact { answer } else { answer.redacted() })
 }
 
+/// Writes a line of an answer; a quoted one is wrapped below its text.
+fn excerpt_line(page: &mut Page<'_>, line: &str) -> io::Result<()> {
+    let number = line.split_once("| ").map_or("", |(number, _)| number);
+    let is_quoted = !number.is_empty() && number.trim().bytes().all(|byte| byte.is_ascii_digit());
+    let indent = if is_quoted { number.len() + 2 } else { 2 };
+    page.prose("", indent, line)
+}
+
 fn render(page: &mut Page<'_>, session: &RecalledSession) -> io::Result<()> {
     let found = count(session.answer.excerpts.len() + session.answer.others.len(), "match", "matches");
     let details = format!("{found} in {}", messages(session.answer.n_messages));
     page.heading(&escaped(&session.file), &details)?;
-    // Quoted lines are not wrapped: they are exact.
     let text = session.answer.to_string();
-    text.lines().try_for_each(|line| writeln!(page, "{}", escaped(line)))
+    text.lines().try_for_each(|line| excerpt_line(page, &escaped(line)))
 }

@@ -39,7 +39,7 @@ struct Skipped {
 
 /// Replays all sessions and prints the results; an unreadable one is named and left out.
 pub(crate) fn replay(shell: &Shell, args: &replay::Replay) -> Result<()> {
-    let sources = input_files::all(&args.files);
+    let sources = input_files::all(&shell.environment, &args.files);
     let html = target_of(shell, args, &sources)?;
     let mut windows = args.window.clone();
     windows.sort_unstable();

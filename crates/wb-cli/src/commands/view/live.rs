@@ -10,12 +10,13 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Result;
 use wb_message::Message;
 use wb_recall::{Question, Recall};
-use wb_view::{Colors, Details, Effect, Input, Screen, found_lines};
+use wb_view::{Choice, Colors, Details, Effect, Input, Screen, found_lines};
 
+use crate::args::pin::{DropArgs, PinArgs};
 use crate::args::view::ViewArgs;
 use crate::commands::view::shown_session::{self, Loaded};
-use crate::commands::{compact, undo_redo};
-use crate::terminal::number::grouped;
+use crate::commands::{compact, drop, pin, undo_redo};
+use crate::terminal::number::{grouped, listed};
 use crate::terminal::shell::{Shell, Talk};
 use crate::terminal::user_error::UserError;
 
@@ -48,12 +49,12 @@ pub(super) fn show(shell: &Shell, args: &ViewArgs, path: &Path) -> Result<()> {
 }
 
 /// The sizes and times of a session's files.
-type FileTimes = [Option<(u64, SystemTime)>; 3];
+type FileTimes = [Option<(u64, SystemTime)>; 4];
 
 fn look(path: &Path) -> FileTimes {
     let name = path.display().to_string();
     // A database writes next to itself first.
-    [name.clone(), format!("{name}-wal"), format!("{name}.wb-log")].map(|name| {
+    [name.clone(), format!("{name}-wal"), format!("{name}.wb-log"), format!("{name}.wb-pins")].map(|name| {
         let there = fs::metadata(name).ok()?;
         Some((there.len(), there.modified().ok()?))
     })
@@ -122,6 +123,7 @@ impl Reader {
             Effect::Compact { force } => self.compact(force),
             Effect::Undo => self.undo(true),
             Effect::Redo => self.undo(false),
+            Effect::Choose(choice, number) => self.choose(choice, number as u64),
         };
         self.send(match done {
             Ok(what) => Input::Done(what),
@@ -144,6 +146,30 @@ impl Reader {
         let (changed, _) = undo_redo::carry_out(&self.args.undo(&self.path), undone)?;
         let what = if undone { "undone; r redoes it" } else { "redone; u undoes it" };
         Ok(format!("operation {} {what}", changed.operation))
+    }
+
+    fn choose(&self, choice: Choice, number: u64) -> Result<String> {
+        let (file, numbers) = (self.path.clone(), vec![number]);
+        let drop_args =
+            |undo| DropArgs { file: file.clone(), numbers: numbers.clone(), undo, ..DropArgs::default() };
+        Ok(match choice {
+            Choice::Pin => {
+                pin::add(&self.shell, &PinArgs { file, numbers, ..PinArgs::default() })?;
+                format!("#{number} is pinned; p unpins it")
+            }
+            Choice::Unpin => {
+                pin::remove_message(&file, number)?;
+                format!("#{number} is unpinned; p pins it")
+            }
+            Choice::Drop => {
+                let (_, dropped) = drop::add(&self.shell, &drop_args(false))?;
+                format!("dropped: {}; d keeps it again", listed(&dropped))
+            }
+            Choice::Undrop => {
+                let (_, kept) = drop::remove(&drop_args(true))?;
+                format!("dropped no longer: {}", listed(&kept))
+            }
+        })
     }
 
     fn search(&self, words: String) {

@@ -16,6 +16,7 @@ use crate::commands::recall::session_index;
 use crate::session::Session;
 use crate::session::json::words_of;
 use crate::session::outcome::Outcome;
+use crate::session::pins::Pins;
 use crate::terminal::shell::Shell;
 use crate::terminal::user_error::UserError;
 
@@ -97,7 +98,11 @@ pub(super) fn details(
     let log = session_index::index(shell, path)?.visible_from(0);
     let present = || messages.iter().rev().find_map(wb_message::markers::digest_body);
     let digest = written.or_else(|| present().map(std::borrow::Cow::into_owned)).unwrap_or_default();
+    let choices = Pins::read(path)?;
+    let dropped = choices.drops_of_session().into_iter().flat_map(|it| it.messages);
     let mut details = Details {
+        pinned: choices.of_session().iter().filter_map(|it| it.message).filter_map(to_index).collect(),
+        dropped: dropped.filter_map(to_index).collect(),
         numbers: shell.timed("numbering", || wb_view::number_items(&messages, &log)),
         n_said: log.len(),
         preview,
@@ -116,6 +121,10 @@ pub(super) fn details(
         }
     }
     Ok((details, log))
+}
+
+fn to_index(number: u64) -> Option<usize> {
+    usize::try_from(number).ok()
 }
 
 fn preview(session: &Session, weights: &[u64], outcome: &Outcome, shows_credentials: bool) -> Preview {

@@ -7,3 +7,4 @@ pub(crate) mod agent_folders;
 pub(crate) mod session_cache;
 pub(crate) mod known_sessions;
 pub(crate) mod find_session;
+pub(crate) mod session_words;

@@ -1,6 +1,8 @@
-//! The pins of a session: texts of the user's choice that every later digest contains verbatim.
+//! The user's choices for later compactions of a session: texts that every digest contains
+//! verbatim, and messages that are folded first.
 
 mod insert;
+mod drops;
 
 use std::ffi::OsString;
 use std::fs;
@@ -16,6 +18,7 @@ use crate::terminal::file_error::{not_file_written, not_opened};
 use crate::terminal::number::grouped;
 use crate::terminal::user_error::UserError;
 
+pub(crate) use self::drops::{SessionDrop, indices_of};
 pub(crate) use self::insert::with_words;
 
 /// The tokens that all pins of a session may have. Chosen: an eighth of a small window.
@@ -30,10 +33,20 @@ pub(crate) struct SessionPin {
     pub(crate) pin: u64,
     /// The message that it is from; none for a text of the user.
     pub(crate) from: Option<String>,
+    /// The number of that message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) message: Option<u64>,
     pub(crate) text: String,
     /// The conversation of a database.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     conversation: Option<String>,
+}
+
+/// The message from which a text is pinned.
+#[derive(Clone, Debug)]
+pub(crate) struct PinSource {
+    pub(crate) message: u64,
+    pub(crate) label: String,
 }
 
 /// The file next to a session.
@@ -41,14 +54,17 @@ pub(crate) struct SessionPin {
 struct PinsFile {
     version: u32,
     pins: Vec<SessionPin>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    drops: Vec<SessionDrop>,
 }
 
-/// The pins of a session, and those of other sessions in the same database.
+/// The pins and drops of a session, and those of other sessions in the same database.
 #[derive(Debug)]
 pub(crate) struct Pins {
     path: PathBuf,
     conversation: Option<String>,
     all: Vec<SessionPin>,
+    drops: Vec<SessionDrop>,
 }
 
 impl SessionPin {
@@ -70,13 +86,14 @@ impl SessionPin {
     }
 
     fn is_of(&self, conversation: Option<&str>) -> bool {
-        self.conversation.as_deref().is_none_or(|name| Some(name) == conversation)
+        is_of(self.conversation.as_deref(), conversation)
     }
 }
 
-/// Returns the texts as they are inserted into a digest, one after another.
-pub(crate) fn quoted(pins: &[SessionPin]) -> String {
-    pins.iter().flat_map(|pin| [pin.quoted(), "\n".to_owned()]).collect()
+/// Returns whether a choice for a conversation counts in another one; one without a name counts
+/// in the whole file.
+fn is_of(chosen: Option<&str>, conversation: Option<&str>) -> bool {
+    chosen.is_none_or(|name| Some(name) == conversation)
 }
 
 impl Pins {
@@ -92,11 +109,15 @@ impl Pins {
         name.push(".wb-pins");
         let path = PathBuf::from(name);
         let of_file = |what: &str| {
-            UserError::of_file(path.display().to_string(), what, "repair it, or remove it to drop all pins")
+            UserError::of_file(
+                path.display().to_string(),
+                what,
+                "repair it, or remove it to forget all pins and drops",
+            )
         };
         let bytes = match fs::metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Self { path, conversation, all: Vec::new() });
+                return Ok(Self { path, conversation, all: Vec::new(), drops: Vec::new() });
             }
             Err(error) => return Err(not_opened(&path, &error)),
             Ok(there) if !there.is_file() => return Err(of_file("is no regular file")),
@@ -107,7 +128,7 @@ impl Pins {
         if known.version != VERSION {
             return Err(of_file("was written by another version of wb"));
         }
-        Ok(Self { path, conversation, all: known.pins })
+        Ok(Self { path, conversation, all: known.pins, drops: known.drops })
     }
 
     /// Returns the pins of the session.
@@ -117,13 +138,14 @@ impl Pins {
     }
 
     /// Adds a pin and returns it; the same text is pinned once.
-    pub(crate) fn add(&mut self, from: Option<String>, text: String) -> Result<SessionPin, UserError> {
+    pub(crate) fn add(&mut self, source: Option<PinSource>, text: String) -> Result<SessionPin, UserError> {
         let here = self.of_session();
         if let Some(known) = here.iter().find(|pin| pin.text == text) {
             return Ok(known.clone());
         }
         let number = self.all.iter().map(|pin| pin.pin).max().unwrap_or(0) + 1;
-        let pin = SessionPin { pin: number, from, text, conversation: self.conversation.clone() };
+        let (message, from) = source.map(|it| (it.message, it.label)).unzip();
+        let pin = SessionPin { pin: number, from, message, text, conversation: self.conversation.clone() };
         let taken: u64 = here.iter().map(SessionPin::tokens).sum();
         if taken + pin.tokens() > MOST_PIN_TOKENS {
             let what = format!(
@@ -145,17 +167,17 @@ impl Pins {
         Some(self.all.remove(at))
     }
 
-    /// Writes the file, which only its owner may read; without pins it is removed.
+    /// Writes the file, which only its owner may read; without a choice it is removed.
     pub(crate) fn write(&self) -> Result<(), UserError> {
         let failed = |source| FileError::Io { path: self.path.clone(), doing: "writing it", source };
         let not_written = |error: FileError| not_file_written(&self.path, &error);
-        if self.all.is_empty() {
+        if self.all.is_empty() && self.drops.is_empty() {
             return match fs::remove_file(&self.path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(not_written(failed(error))),
                 _ => Ok(()),
             };
         }
-        let file = PinsFile { version: VERSION, pins: self.all.clone() };
+        let file = PinsFile { version: VERSION, pins: self.all.clone(), drops: self.drops.clone() };
         let text = serde_json::to_vec_pretty(&file).unwrap_or_default();
         write_new(&self.path, None, true, |out: &mut dyn Write| out.write_all(&text).map_err(failed))
             .map_err(not_written)
@@ -168,10 +190,16 @@ mod tests {
 
     #[test]
     fn a_text_is_quoted_line_by_line_and_inserted_once() {
-        let one = SessionPin { pin: 1, from: None, text: "Never push.".to_owned(), conversation: None };
+        let one = SessionPin {
+            pin: 1,
+            from: None,
+            message: None,
+            text: "Never push.".to_owned(),
+            conversation: None,
+        };
         let text = "# Plan\nb".to_owned();
         let two = SessionPin { text, from: Some("message 3".to_owned()), ..one.clone() };
-        let words = quoted(&[one, two]);
+        let words = format!("{}\n{}\n", one.quoted(), two.quoted());
         assert_eq!(words, "Pinned by the user: Never push.\nPinned by the user, message 3:\n> # Plan\n> b\n");
         let digest = "Header\n\n# Objective\n- x\n# Carryover\n- Pinned by the user: Never push.\n> b";
         let inserted = with_words(digest, &words);

@@ -329,10 +329,20 @@ fn the_log_shows_how_to_undo_in_claude_code() {
     assert_eq!(answer_in(&answer)["action"], "replace");
     assert_eq!(fs::read_to_string(list(".unreadable")).unwrap(), "garbage\n");
     assert!(fs::read_to_string(list("")).unwrap().contains("\"by_agent\""));
+    let event = json!({"hook_event_name": "SessionStart", "source": "compact", "session_id": id, "transcript_path": file});
+    let started = wb_of(home.path(), &["hook"], event.to_string().as_bytes());
+    let started: Value = serde_json::from_str(&started.stdout).unwrap();
+    let notice = started["systemMessage"].as_str().unwrap();
+    assert!(
+        notice.starts_with("wb compacted ") && notice.ends_with(&format!(" ms; to undo: wb undo {id}")),
+        "{notice}"
+    );
+    let other = event.to_string().replace(id, "22222222-2222-4333-8444-555555555555");
+    assert_eq!(wb_of(home.path(), &["hook"], other.as_bytes()).stdout, "");
     let shown = wb_of(home.path(), &["log"], b"").stdout;
     assert!(shown.contains(&format!("  claude-code {id}  auto: ")), "{shown}");
     let command = shown.lines().find_map(|line| line.strip_prefix("  to undo: wb ")).unwrap();
-    assert_eq!(command, format!("undo {}", file.display()));
+    assert_eq!(command, "undo 11111111");
     let entry: Value = serde_json::from_str(&log_of(home.path())).unwrap();
     assert_eq!((&entry["session"], &entry["file"]), (&json!(id), &json!(file)));
     fs::remove_file(&file).unwrap();

@@ -2,6 +2,8 @@
 
 mod find;
 mod pin;
+mod drop;
+mod ten_tasks;
 mod tree;
 mod writes;
 mod files;
