@@ -109,7 +109,8 @@ mod passwords {
     }
 }
 
-#[cfg(all(test, feature = "postgres"))]
+#[cfg(test)]
+#[cfg(feature = "postgres")]
 mod tests {
     use super::*;
 

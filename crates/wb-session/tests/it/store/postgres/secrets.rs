@@ -1,13 +1,11 @@
 //! Passwords and encryption.
 
-use std::fs;
-
 use wb_session::store::postgres::{PostgresStore, PostgresUrl, sessions};
 use wb_session::{Durability, StoreError};
 use wb_testkit::postgres::{ESCAPED_PASSWORD, PASSWORD, Server};
 
 use super::{open, server, session_in};
-use crate::support::fresh;
+use crate::support::{append_bytes, fresh};
 
 #[test]
 fn a_password_lets_in_and_is_in_no_error() {
@@ -45,7 +43,7 @@ fn an_encrypted_connection_needs_a_certificate_that_is_known() {
     let url = url(&format!("&sslrootcert={}", known.display()));
     let missing = PostgresStore::create(&url, Durability::Never).unwrap_err();
     assert!(missing.to_string().contains("root.crt cannot be read"), "{missing}");
-    fs::write(&known, signed.cert.pem()).unwrap();
+    append_bytes(&known, signed.cert.pem().as_bytes());
     server.encrypt(&signed.cert.pem(), &signed.signing_key.serialize_pem());
     let refused = PostgresStore::create(&unknown, Durability::Never).unwrap_err();
     assert!(refused.hint().contains("sslrootcert"), "{refused}");
