@@ -84,7 +84,8 @@ Environment:
 ///
 /// Without a command, lists the sessions of this folder and the newest elsewhere, with their ids
 /// and how full they are. A command takes a session by its file, its id or the start of it, words
-/// of its title, or none for the newest of this folder; in PostgreSQL it is `postgres://USER@HOST/DATABASE#SESSION`.
+/// of its title, or none for the newest of this folder; in PostgreSQL it is
+/// `postgres://USER@HOST/DATABASE#SESSION`.
 ///
 /// Reads sessions of coding agents, logs of evaluations and request bodies, and detects their
 /// format: see `wb formats`. Needs no key and no network unless you name a model or a database.
