@@ -44,7 +44,7 @@ impl Render<'_> {
         // Records that a summary hides are removed with it.
         let first = first.filter(|_| self.wanted.view.is_compacted()).unwrap_or(0);
         let is_foreign = |at: usize| !seen.contains(&at) && at >= first;
-        let pieces = self.placed(pieces, seen.len())?;
+        let pieces = self.number(pieces, seen.len())?;
         let ranges = self.list.ranges(self.parts);
         let changes = ranges.and_then(|it| splices(self.parts, &it, &pieces, self.list.joint, is_foreign));
         changes.map_err(NotExpressible::unreadable)
@@ -109,15 +109,15 @@ impl Render<'_> {
     }
 
     /// Gives the records of a changed list what their positions require.
-    fn placed(&self, pieces: Vec<Piece>, n_before: usize) -> Result<Vec<Piece>, NotExpressible> {
+    fn number(&self, pieces: Vec<Piece>, n_before: usize) -> Result<Vec<Piece>, NotExpressible> {
         if pieces.len() == n_before && pieces.iter().all(|piece| matches!(piece, Piece::Stays(_))) {
             return Ok(pieces);
         }
-        let placed = |(nth, piece): (usize, Piece)| {
-            let record = self.layout.placed(&self.bytes(&piece)?, nth).map_err(|why| self.refused(why))?;
+        let number = |(nth, piece): (usize, Piece)| {
+            let record = self.layout.number(&self.bytes(&piece)?, nth).map_err(|why| self.refused(why))?;
             Ok(record.map_or(piece, Piece::New))
         };
-        pieces.into_iter().enumerate().map(placed).collect()
+        pieces.into_iter().enumerate().map(number).collect()
     }
 
     fn bytes<'b>(&'b self, piece: &'b Piece) -> Result<Cow<'b, [u8]>, NotExpressible> {

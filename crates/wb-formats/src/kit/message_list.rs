@@ -69,7 +69,7 @@ pub(crate) trait Layout: Format {
 
     /// Returns a record as its position among the records of a changed list requires, if that
     /// differs from it; or the reason why it cannot be there.
-    fn placed(&self, _record: &[u8], _nth: usize) -> Result<Option<Vec<u8>>, String> {
+    fn number(&self, _record: &[u8], _nth: usize) -> Result<Option<Vec<u8>>, String> {
         Ok(None)
     }
 

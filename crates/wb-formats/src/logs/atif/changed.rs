@@ -19,7 +19,7 @@ const PICTURES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp
 pub(super) fn write(message: &Message, stamp: &Stamp) -> Result<Value, String> {
     let step = |source: &str, message: Value| json!({ "step_id": 0, "timestamp": iso_ms(stamp.now_ms), "source": source, "message": message });
     Ok(match message {
-        Message::Assistant { content, .. } => answer(step("agent", said(content)?), content)?,
+        Message::Assistant { content, .. } => answer(step("agent", message_value(content)?), content)?,
         Message::ToolResult { tool_call_id, content, .. } => {
             json!({ "observation": { "results": [{ "source_call_id": tool_call_id, "content": result(content, part)? }] } })
         }
@@ -54,7 +54,7 @@ fn answer(mut step: Value, blocks: &[Block]) -> Result<Value, String> {
 }
 
 /// Returns what an answer says next to its reasoning and calls.
-fn said(blocks: &[Block]) -> Result<Value, String> {
+fn message_value(blocks: &[Block]) -> Result<Value, String> {
     let said: Vec<Block> = blocks.iter().filter(|block| is_said(block)).cloned().collect();
     body(&Content::Blocks(said))
 }

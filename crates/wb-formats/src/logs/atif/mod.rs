@@ -66,7 +66,7 @@ impl Layout for Atif {
         changed::with_result(one, next)
     }
 
-    fn placed(&self, record: &[u8], nth: usize) -> Result<Option<Vec<u8>>, String> {
+    fn number(&self, record: &[u8], nth: usize) -> Result<Option<Vec<u8>>, String> {
         if get(record, "source").is_none() {
             return Err("a result apart from the step of its call".to_owned());
         }

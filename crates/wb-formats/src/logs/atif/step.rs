@@ -41,9 +41,12 @@ struct StepMembers<'a> {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct StepMetrics {
-    prompt_tokens: Count,
-    completion_tokens: Count,
-    cached_tokens: Count,
+    #[serde(rename = "prompt_tokens")]
+    prompt: Count,
+    #[serde(rename = "completion_tokens")]
+    completion: Count,
+    #[serde(rename = "cached_tokens")]
+    cached: Count,
 }
 
 #[derive(Default, Deserialize)]
@@ -68,7 +71,7 @@ struct StepResult<'a> {
 /// Reads a step: what is said, and a message for each result.
 pub(super) fn read(record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
     let step: StepMembers<'_> = serde_json::from_str(record)?;
-    let calls: Vec<StepCall<'_>> = raw_list(step.tool_calls).into_iter().map(|json| parsed(json)).collect();
+    let calls: Vec<StepCall<'_>> = raw_list(step.tool_calls).into_iter().map(parsed).collect();
     let results = results(&step);
     match step.source.as_str() {
         Some("system") => into.messages.extend(system(&step, results.is_empty())),
@@ -100,8 +103,8 @@ fn results<'a>(step: &StepMembers<'a>) -> Vec<StepResult<'a>> {
         #[serde(borrow)]
         results: Option<&'a RawValue>,
     }
-    let observation: Observation<'a> = step.observation.map(|json| parsed(json)).unwrap_or_default();
-    raw_list(observation.results).into_iter().map(|json| parsed(json)).collect()
+    let observation: Observation<'a> = step.observation.map(parsed).unwrap_or_default();
+    raw_list(observation.results).into_iter().map(parsed).collect()
 }
 
 /// Returns the text of a step of the system; `None` if it only has an observation.
@@ -190,5 +193,5 @@ fn part(json: &RawValue) -> Block {
 /// Reads the usage of a step that is one request; cached tokens are part of its prompt.
 fn usage(step: &StepMembers<'_>) -> Option<Usage> {
     let counted: StepMetrics = parsed(step.metrics.filter(|_| step.llm_call_count.0.is_none_or(|n| n == 1))?);
-    usage_with_cache(counted.prompt_tokens.0, counted.completion_tokens.0, counted.cached_tokens.0, None)
+    usage_with_cache(counted.prompt.0, counted.completion.0, counted.cached.0, None)
 }

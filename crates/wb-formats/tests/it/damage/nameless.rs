@@ -13,8 +13,8 @@ use crate::support::{of_parts, open};
 /// Two calls of one answer with their results, and the next user message.
 const BOTH: Case = Case { answered: &[true, true], is_end: false };
 
-/// The formats in which a result is in its call or its step, those of agents that leave out unpaired calls and
-/// results, and one that is read only.
+/// The formats in which a result is in its call or step, those of agents that leave out unpaired
+/// calls and results, and one that is read only.
 const OTHERS: [&str; 9] = [
     "pi",
     "codex",
