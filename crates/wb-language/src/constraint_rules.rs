@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 
 use crate::UTTERANCE_BYTES;
 use crate::constraint_words::{
-    ASKS, CORRECTS, DECLINES, FORBIDS, FORBIDS_IF_ASKED, FORBIDS_INSIDE, LASTING, MASKS, ONE_STEP,
-    ONE_STEP_INSIDE, POLITE, PREFERS, PREFERS_IF_ASKED, QUESTION_ENDS, QUESTIONS, REPORTS, REQUIRES,
-    REQUIRES_IF_SOUND, REQUIRES_INSIDE, REVERTS, STRICT_BANS,
+    ASKS, CORRECTS, DECLINES, FORBIDS, FORBIDS_IF_ASKED, FORBIDS_INSIDE, MASKS, ONE_STEP, ONE_STEP_INSIDE,
+    POLITE, PREFERS, PREFERS_IF_ASKED, QUESTION_ENDS, QUESTIONS, REPORTS, REQUIRES, REQUIRES_IF_SOUND,
+    REQUIRES_INSIDE, REVERTS, STRICT_BANS,
 };
 use crate::word_patterns::{Grammar, Group, Words};
 
@@ -25,6 +25,18 @@ pub enum Kind {
     Corrects,
 }
 
+impl Kind {
+    /// Returns the name by which the score of a rule knows it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Forbids => "/forbids",
+            Self::Requires => "/requires",
+            Self::Prefers => "/prefers",
+            Self::Corrects => "/corrects",
+        }
+    }
+}
+
 /// The compiled patterns.
 struct Rules {
     grammar: Grammar,
@@ -39,7 +51,6 @@ struct Rules {
     reminds: Group,
     one_step: Group,
     strict_bans: Group,
-    lasting: Group,
     /// The patterns for any sentence, and those for a sentence that asks for something.
     forbids: [Group; 2],
     requires: Group,
@@ -60,8 +71,8 @@ impl Rules {
         let (requires, requires_if_sound) = (add(REQUIRES), add(REQUIRES_IF_SOUND));
         let (reverts, corrects) = (add(REVERTS), add(CORRECTS));
         let reminds = add(&["don't|dont|not forget"]);
-        let (one_step, strict_bans, lasting) = (add(ONE_STEP), add(STRICT_BANS), add(LASTING));
-        let others = [reverts, corrects, reminds, requires, requires_if_sound, lasting];
+        let (one_step, strict_bans) = (add(ONE_STEP), add(STRICT_BANS));
+        let others = [reverts, corrects, reminds, requires, requires_if_sound];
         let any = forbids.into_iter().chain(prefers).fold(others[0], Group::and);
         let any = others.into_iter().fold(any, Group::and);
         let (questions, polite, declines) = (add(QUESTIONS), add(POLITE), add(DECLINES));
@@ -79,7 +90,6 @@ impl Rules {
             reminds,
             one_step,
             strict_bans,
-            lasting,
             forbids,
             requires,
             requires_if_sound,
@@ -110,14 +120,12 @@ pub(crate) fn kind(sentence: &str) -> Option<Kind> {
     if words.has(rules.reverts) || !is_question && words.has(rules.corrects) {
         return Some(Kind::Corrects);
     }
-    if inside.is_none() && !words.has(rules.lasting) && rules.kind(&words, true, false).is_none() {
+    if inside.is_none() && rules.kind(&words, true, false).is_none() {
         return None;
     }
     words.mask(rules.masks);
-    let is_lasting = !is_question && words.has(rules.lasting) && !words.has(rules.reports);
     let is_asked = is_question || words.has(rules.asks);
     let known = rules.kind(&words, is_asked, is_question).or(inside.filter(|_| !is_question));
-    let known = known.or(is_lasting.then_some(Kind::Requires));
     known.filter(|_| !is_one_step)
 }
 

@@ -5,8 +5,8 @@
 
 pub use crate::constraint_rules::Kind;
 use crate::constraint_rules::kind;
-use crate::plain_words;
-use crate::sentences::{Sentence, sentences};
+use crate::rule_score::{Setting, is_lasting};
+use crate::sentences::{Sentence, names_rules, sentences};
 
 /// A sentence that applies beyond the current step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,6 +18,8 @@ pub struct Constraint<'a> {
     pub text: &'a str,
     /// The sentence alone.
     pub rule: &'a str,
+    /// It binds beyond the current step.
+    pub is_lasting: bool,
 }
 
 /// The maximum bytes of a preceding sentence, if the constraint begins with a reference to it.
@@ -37,22 +39,22 @@ const CODE_BYTES: usize = 300;
 pub fn constraints(user_words: &str) -> Vec<Constraint<'_>> {
     let all = sentences(user_words);
     let mut found: Vec<Constraint<'_>> = Vec::new();
-    let (mut taken, mut is_rule_list) = (0, false);
+    let mut taken = 0;
+    let settings = settings(user_words, &all);
     for (at, sentence) in all.iter().enumerate() {
-        if !sentence.is_item {
-            is_rule_list = introduces_rules(sentence.text);
-        }
         if sentence.end() <= taken {
             continue;
         }
-        let listed = if is_rule_list && sentence.is_item { Some(Kind::Requires) } else { None };
-        let Some(kind) = kind(sentence.text).or(listed) else { continue };
+        let is_lasting = is_lasting(&settings, at);
+        let lasting = || is_lasting.then_some(Kind::Requires);
+        let Some(kind) = settings[at].kind.or_else(lasting) else { continue };
         // It describes a fault: the next sentence says what happens instead.
         if all.get(at + 1).is_some_and(|next| next.block == sentence.block && is_contradiction(next.text)) {
             continue;
         }
         let end = list_end(&all, at).or_else(|| code_end(user_words, sentence)).unwrap_or(sentence.end());
-        let mut new = Constraint { kind, text: &user_words[sentence.start..end], rule: sentence.text };
+        let text = &user_words[sentence.start..end];
+        let mut new = Constraint { kind, text, rule: sentence.text, is_lasting };
         if let Some((before, is_inside)) = antecedent(&all, at, end) {
             let is_rule = before.end() == taken;
             if !is_rule {
@@ -62,6 +64,7 @@ pub fn constraints(user_words: &str) -> Vec<Constraint<'_>> {
             {
                 // Two rules are one if the second refers to the first.
                 new.text = &user_words[taken - known.text.len()..end];
+                new.is_lasting |= known.is_lasting;
                 if known.kind == Kind::Forbids {
                     (new.kind, new.rule) = (known.kind, known.rule);
                 }
@@ -73,53 +76,29 @@ pub fn constraints(user_words: &str) -> Vec<Constraint<'_>> {
     found
 }
 
+/// Returns each sentence of a text with its surroundings.
+pub(crate) fn settings<'a>(text: &'a str, all: &[Sentence<'a>]) -> Vec<Setting<'a>> {
+    let mut is_rule_list = false;
+    let setting = |it: &Sentence<'a>| {
+        if !it.is_item {
+            is_rule_list = introduces_rules(it.text);
+        }
+        Setting {
+            sentence: it.text,
+            kind: kind(it.text),
+            block: it.block,
+            is_item: it.is_item,
+            is_listed: is_rule_list && it.is_item,
+            is_quoted: it.is_quoted,
+            is_introduced: text[..it.start].trim_end().ends_with([':', '：']),
+        }
+    };
+    all.iter().map(setting).collect()
+}
+
 /// Returns whether a sentence introduces a list of rules.
 fn introduces_rules(sentence: &str) -> bool {
-    const RULES: [&str; 36] = [
-        "rule",
-        "rules",
-        "convention",
-        "conventions",
-        "guideline",
-        "guidelines",
-        "guide",
-        "policy",
-        "policies",
-        "norms",
-        "standards",
-        "agreements",
-        "constraints",
-        "handbook",
-        "regeln",
-        "konventionen",
-        "vorgaben",
-        "richtlinien",
-        "vereinbarungen",
-        "règles",
-        "consignes",
-        "charte",
-        "normas",
-        "reglas",
-        "convenciones",
-        "directrices",
-        "规范",
-        "规则",
-        "规定",
-        "约定",
-        "守则",
-        "規約",
-        "ルール",
-        "方針",
-        "決まり",
-        "ガイドライン",
-    ];
-    if sentence.len() > INTRO_BYTES || !sentence.ends_with([':', '：', '。']) {
-        return false;
-    }
-    let lower = sentence.to_lowercase();
-    let has_blanks = |word: &str| word.is_ascii() || word.contains('è');
-    let is_named = |word: &str| plain_words(&lower).any(|it| it == word);
-    RULES.iter().any(|word| if has_blanks(word) { is_named(word) } else { lower.contains(word) })
+    sentence.len() <= INTRO_BYTES && sentence.ends_with([':', '：', '。']) && names_rules(sentence)
 }
 
 /// Returns whether a sentence says what happens in place of what the one before asks for.
@@ -319,23 +298,42 @@ mod tests {
     }
 
     #[test]
+    fn a_rule_lasts_and_a_demand_of_a_step_does_not() {
+        let lasting = |text: &str| -> Vec<String> {
+            constraints(text).into_iter().filter(|it| it.is_lasting).map(|it| it.text.to_owned()).collect()
+        };
+        for (rule, task) in [
+            ("Before you touch the schema, show me the SQL.", " The orders page is slow, start there."),
+            ("Bevor du eine Datei löschst, frag mich.", " Räum jetzt den Ordner tools auf."),
+            ("Avant de supprimer un fichier, pose-moi la question.", " Range le dossier outils."),
+            ("Antes de borrar un archivo, pregúntame.", " Ordena la carpeta de herramientas."),
+            ("删除文件之前先问我。", "整理一下 tools 目录。"),
+            ("ファイルを消す前に私に確認してください。", "tools フォルダを整理して。"),
+        ] {
+            assert_eq!(lasting(&[rule, task].concat()), [rule]);
+        }
+        for step in ["No, use the other file.", "Don't fix it yet, only explain it.", "Fix the test."] {
+            assert!(lasting(step).is_empty(), "{step}");
+        }
+    }
+
+    #[test]
     fn a_rule_includes_its_list() {
         check("Do not touch:\n- a.rs\n- b.rs\n\nThen build.", &["Do not touch:\n- a.rs\n- b.rs"]);
     }
 
     #[test]
     fn each_item_of_a_list_of_rules_is_one() {
-        check("House rules:\n- small commits\n- tabs\n\nFix it.", &["House rules:\n- small commits\n- tabs"]);
+        check("House rules:\n- small commits\n- tabs\n\nFix it.", &["small commits", "tabs"]);
         check("チームの規約です。\n・関数は短く", &["関数は短く"]);
         check("The rule engine crashes.\n- fix the parser\n- add a test", &[]);
-        check("Normalize the names:\n- trim blanks\n- lower case", &[]);
     }
 
     #[test]
     fn quoted_lines_are_rules_if_the_text_adopts_them() {
         check(
             "> Names are written in English, never in Dutch.\n\nThat applies to you too.",
-            &["Names are written in English, never in Dutch.", "That applies to you too."],
+            &["Names are written in English, never in Dutch."],
         );
         check("I get the following:\n> it must not be null", &[]);
     }

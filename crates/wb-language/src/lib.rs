@@ -11,6 +11,7 @@ mod vocabulary;
 mod word_patterns;
 mod constraint_words;
 mod constraint_rules;
+mod rule_score;
 pub mod constraints;
 pub mod superseded_statements;
 pub mod tasks;

@@ -18,6 +18,8 @@ pub struct Sentence<'a> {
     pub block: usize,
     /// The block is a list item.
     pub is_item: bool,
+    /// The block is a quote that the text adopts.
+    pub is_quoted: bool,
 }
 
 impl Sentence<'_> {
@@ -89,7 +91,7 @@ fn conversation_start(text: &str) -> Option<usize> {
 
 /// Returns whether a text has quoted lines and says that they apply.
 fn adopts_quotes(text: &str) -> bool {
-    const ADOPTS: [&str; 25] = [
+    const ADOPTS: [&str; 21] = [
         "applies to",
         "apply to",
         "holds for",
@@ -100,14 +102,10 @@ fn adopts_quotes(text: &str) -> bool {
         "follow them",
         "follow these",
         "binding",
-        "handbook",
-        "our guideline",
-        "house rule",
         "gilt",
         "halte dich",
         "halt dich",
         "síguel",
-        "del equipo",
         "s'applique",
         "respecte",
         "遵守",
@@ -118,9 +116,77 @@ fn adopts_quotes(text: &str) -> bool {
     ];
     let has_quotes = text.starts_with('>') || text.contains("\n>");
     has_quotes && {
-        let lower = text.to_lowercase();
-        ADOPTS.iter().any(|word| lower.contains(word))
+        let own = text.lines().filter(|line| !line.starts_with('>'));
+        let lower = own.collect::<Vec<_>>().join("\n").to_lowercase();
+        ADOPTS.iter().any(|word| lower.contains(word)) || names_rules(&lower)
     }
+}
+
+/// Returns whether a text names a collection of rules.
+pub(crate) fn names_rules(text: &str) -> bool {
+    const WORDS: [&str; 39] = [
+        "rule",
+        "rules",
+        "convention",
+        "conventions",
+        "guideline",
+        "guidelines",
+        "guide",
+        "policy",
+        "policies",
+        "norms",
+        "standards",
+        "agreement",
+        "agreements",
+        "constraints",
+        "handbook",
+        "charter",
+        "contributing",
+        "agents",
+        "regeln",
+        "hausregeln",
+        "konventionen",
+        "vorgaben",
+        "richtlinien",
+        "vereinbarungen",
+        "handbuch",
+        "leitfaden",
+        "règle",
+        "règles",
+        "consignes",
+        "charte",
+        "norma",
+        "normas",
+        "regla",
+        "reglas",
+        "convenciones",
+        "directrices",
+        "guía",
+        "manual",
+        "acuerdos",
+    ];
+    const PARTS: [&str; 18] = [
+        "we work",
+        "arbeiten wir",
+        "on travaille",
+        "trabajamos",
+        "规范",
+        "规则",
+        "规定",
+        "约定",
+        "守则",
+        "制度",
+        "規約",
+        "規則",
+        "ルール",
+        "方針",
+        "決まり",
+        "ガイドライン",
+        "約束",
+        "手順書",
+    ];
+    let lower = text.to_lowercase();
+    crate::plain_words(&lower).any(|it| WORDS.contains(&it)) || PARTS.iter().any(|part| lower.contains(part))
 }
 
 /// A paragraph or a list item.
@@ -128,6 +194,7 @@ struct Block {
     start: usize,
     end: usize,
     is_item: bool,
+    is_quoted: bool,
 }
 
 #[derive(Default)]
@@ -144,7 +211,10 @@ impl Blocks {
         let end = start + marker + words.len();
         match self.list.last_mut() {
             Some(block) if self.is_open && marker == indent(line) => block.end = end,
-            _ => self.list.push(Block { start: start + marker, end, is_item: marker > indent(line) }),
+            _ => {
+                let (is_item, is_quoted) = (marker > indent(line), line.starts_with('>'));
+                self.list.push(Block { start: start + marker, end, is_item, is_quoted });
+            }
         }
         self.is_open = !words.is_empty();
     }
@@ -303,7 +373,8 @@ fn push<'a>(
     let text = sentence.trim();
     if text.contains(char::is_alphanumeric) {
         let start = block.start + range.start + indent(sentence);
-        out.push(Sentence { text, start, block: nth, is_item: block.is_item });
+        let (is_item, is_quoted) = (block.is_item, block.is_quoted);
+        out.push(Sentence { text, start, block: nth, is_item, is_quoted });
     }
 }
 

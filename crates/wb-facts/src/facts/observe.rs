@@ -202,7 +202,7 @@ impl Facts {
         };
         for found in constraints(words).into_iter().filter(holds) {
             let forbids = found.kind == Kind::Forbids;
-            let passing = is_passing(&found, is_first);
+            let passing = !found.is_lasting && is_passing(&found, is_first);
             let text = found.text.to_owned();
             self.keep_constraint(Constraint { text, forbids, passing, is_updated: false, at });
         }

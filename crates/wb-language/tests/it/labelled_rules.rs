@@ -1,14 +1,23 @@
-//! Rules are found as they were labelled by writers who knew nothing of this crate. The patterns
-//! were written with `tuned.jsonl` in view; nobody read the misses in `held-out.jsonl`.
+//! Rules are found in labelled texts as often as `docs/evaluation/data/rules.tsv` says.
+//!
+//! `cargo test -p wb-language --test it write_the_figures -- --ignored` writes it. The weights were
+//! trained with the first three sets; nobody read the misses in `sessions-check` and `held-out`.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::ops::Range;
 
 use serde::Deserialize;
 use wb_language::constraints::constraints;
 
-const TUNED: &str = include_str!("../../../../fixtures/rules/tuned.jsonl");
-const HELD_OUT: &str = include_str!("../../../../fixtures/rules/held-out.jsonl");
+const SETS: [(&str, &str); 5] = [
+    ("tuned", include_str!("../../../../fixtures/rules/tuned.jsonl")),
+    ("composed", include_str!("../../../../fixtures/rules/composed.jsonl")),
+    ("sessions-tuned", include_str!("../../../../fixtures/rules/sessions-tuned.jsonl")),
+    ("sessions-check", include_str!("../../../../fixtures/rules/sessions-check.jsonl")),
+    ("held-out", include_str!("../../../../fixtures/rules/held-out.jsonl")),
+];
+const PUBLISHED: &str = include_str!("../../../../docs/evaluation/data/rules.tsv");
 
 #[derive(Deserialize)]
 struct Labelled {
@@ -42,8 +51,8 @@ fn place(text: &str, part: &str) -> Range<usize> {
     start..start + part.len()
 }
 
-/// A label is found if half of it is in a constraint, and a constraint is right if it has a part of
-/// a label.
+/// A label is found if half of it is in a lasting constraint, and such a constraint is right if it
+/// has a part of a label.
 fn scores(rows: &str) -> BTreeMap<String, Score> {
     let mut scores: BTreeMap<String, Score> = BTreeMap::new();
     for line in rows.lines() {
@@ -56,7 +65,8 @@ fn scores(rows: &str) -> BTreeMap<String, Score> {
                 start..start + rule.len()
             })
             .collect();
-        let found = constraints(&row.text);
+        let mut found = constraints(&row.text);
+        found.retain(|it| it.is_lasting);
         let named: Vec<_> = found.iter().map(|it| place(&row.text, it.text)).collect();
         let rules: Vec<_> = found.iter().map(|it| place(&row.text, it.rule)).collect();
         let missed: Vec<_> = labels
@@ -76,12 +86,27 @@ fn scores(rows: &str) -> BTreeMap<String, Score> {
     scores
 }
 
-/// The percentages are those of docs/evaluation/probe.md; they may only rise.
+/// Returns the rows of the published table.
+fn table() -> String {
+    let mut out = "set\tlanguage\tfound %\tright %\trules\n".to_owned();
+    for (set, rows) in SETS {
+        for (language, score) in scores(rows) {
+            let (found, right) = score.percent();
+            writeln!(out, "{set}\t{language}\t{found}\t{right}\t{}", score.labels).unwrap();
+        }
+    }
+    out
+}
+
 #[test]
 fn rules_are_found_as_often_as_published() {
-    for (rows, found, right) in [(TUNED, 82, 80), (HELD_OUT, 58, 64)] {
-        let scores = scores(rows);
-        let (recall, precision) = scores["all"].percent();
-        assert!(recall >= found && precision >= right, "{recall} % and {precision} % of {scores:#?}");
-    }
+    assert!(table() == PUBLISHED, "run write_the_figures, and see whether a figure fell");
+}
+
+#[test]
+#[ignore = "writes the published table"]
+#[expect(clippy::disallowed_methods, reason = "it writes a file of the documentation")]
+fn write_the_figures() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/evaluation/data/rules.tsv");
+    std::fs::write(path, table()).unwrap();
 }

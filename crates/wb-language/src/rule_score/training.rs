@@ -1,0 +1,169 @@
+//! Training of the weights in `weights.txt` on labelled texts.
+//!
+//! `cargo test -p wb-language train -- --ignored --nocapture` writes them and prints the figures of
+//! a cross-validation: each fifth of the texts, with the weights that the others give.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+
+use super::{Trait, visit};
+use crate::constraints::settings;
+use crate::sentences::sentences;
+
+const TEXTS: [&str; 3] = [
+    include_str!("../../../../fixtures/rules/tuned.jsonl"),
+    include_str!("../../../../fixtures/rules/composed.jsonl"),
+    include_str!("../../../../fixtures/rules/sessions-tuned.jsonl"),
+];
+/// The folds of the cross-validation.
+const N_FOLDS: usize = 5;
+/// The passes over the texts, and how far each example moves the weights.
+const N_PASSES: usize = 10;
+const RATE: f64 = 0.1;
+/// The share by which weights shrink in a pass.
+const DECAY: f64 = 3.0;
+/// The sentences that a trait has at least.
+const LEAST_SENTENCES: usize = 2;
+/// The units of a weight in the file, and the least one there.
+const UNITS: f64 = 20.0;
+const LEAST: i32 = 3;
+/// The score from which a sentence is a rule.
+const THRESHOLD: f64 = -0.3;
+
+#[derive(Deserialize)]
+struct Labelled {
+    text: String,
+    rules: Vec<String>,
+}
+
+struct Example {
+    traits: Vec<Trait>,
+    is_rule: bool,
+    fold: usize,
+    set: usize,
+}
+
+#[derive(Default)]
+struct Examples {
+    all: Vec<Example>,
+    names: HashMap<Trait, String>,
+}
+
+impl Examples {
+    fn read() -> Self {
+        let mut examples = Self::default();
+        for (set, rows) in TEXTS.iter().enumerate() {
+            for (nth, line) in rows.lines().enumerate() {
+                let row: Labelled = serde_json::from_str(line).unwrap();
+                examples.add(&row, nth % N_FOLDS, set);
+            }
+        }
+        examples
+    }
+
+    fn add(&mut self, row: &Labelled, fold: usize, set: usize) {
+        let label =
+            |rule: &String| row.text.find(rule.as_str()).map(|start| start..start + rule.len()).unwrap();
+        let labels: Vec<_> = row.rules.iter().map(label).collect();
+        let all = sentences(&row.text);
+        let settings = settings(&row.text, &all);
+        for (nth, sentence) in all.iter().enumerate() {
+            let (start, end) = (sentence.start, sentence.start + sentence.text.len());
+            let shared = labels.iter().map(|it| it.end.min(end).saturating_sub(it.start.max(start)));
+            let is_rule = shared.max().unwrap_or(0) * 4 >= sentence.text.len();
+            let mut traits = Vec::new();
+            visit(&settings, nth, |it, name| {
+                traits.push(it);
+                self.names.entry(it).or_insert_with(name);
+            });
+            self.all.push(Example { traits, is_rule, fold, set });
+        }
+    }
+}
+
+/// Weights by logistic regression, with steps that become smaller for each trait.
+fn train(examples: &[&Example]) -> HashMap<Trait, f64> {
+    let mut counts: HashMap<Trait, usize> = HashMap::new();
+    for it in examples.iter().flat_map(|it| &it.traits) {
+        *counts.entry(*it).or_default() += 1;
+    }
+    let mut weights: HashMap<Trait, (f64, f64)> = HashMap::new();
+    let mut random = 1_u64;
+    let mut order: Vec<_> = (0..examples.len()).collect();
+    for _ in 0..N_PASSES {
+        for nth in (1..order.len()).rev() {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            order.swap(nth, usize::try_from(random >> 33).unwrap() % (nth + 1));
+        }
+        for nth in &order {
+            let example = examples[*nth];
+            let traits = || example.traits.iter().filter(|it| counts[it] >= LEAST_SENTENCES);
+            let sum: f64 = traits().map(|it| weights.get(it).map_or(0.0, |known| known.0)).sum();
+            let off = 1.0 / (1.0 + (-sum).exp()) - f64::from(u8::from(example.is_rule));
+            for it in traits() {
+                let (weight, squares) = weights.entry(*it).or_insert((0.0, 1e-6));
+                let step = off + DECAY * *weight / examples.len() as f64;
+                *squares += step * step;
+                *weight -= RATE * step / squares.sqrt();
+            }
+        }
+    }
+    weights.into_iter().map(|(it, (weight, _))| (it, weight)).collect()
+}
+
+fn score(weights: &HashMap<Trait, f64>, example: &Example) -> f64 {
+    example.traits.iter().filter_map(|it| weights.get(it)).sum()
+}
+
+/// Prints recall and precision for sentences of a set at some thresholds.
+#[expect(clippy::print_stdout, reason = "it is run by hand")]
+fn validate(examples: &[Example], set: usize) {
+    let mut scored = Vec::new();
+    for fold in 0..N_FOLDS {
+        let others: Vec<_> = examples.iter().filter(|it| it.fold != fold || it.set != set).collect();
+        let weights = train(&others);
+        let own = examples.iter().filter(|it| it.fold == fold && it.set == set);
+        scored.extend(own.map(|it| (score(&weights, it), it.is_rule)));
+    }
+    let loss: f64 =
+        scored.iter().map(|(sum, is_rule)| (if *is_rule { -sum } else { *sum }).exp().ln_1p()).sum();
+    print!("set {set}, loss {:.3}:", loss / scored.len() as f64);
+    for threshold in [-0.9, -0.6, -0.3, 0.0, 0.3] {
+        let found = scored.iter().filter(|(sum, _)| *sum > threshold);
+        let (n_found, n_right) = (found.clone().count(), found.filter(|(_, is_rule)| *is_rule).count());
+        let n_rules = scored.iter().filter(|(_, is_rule)| *is_rule).count();
+        print!("  {threshold}: {}/{}", n_right * 100 / n_rules, n_right * 100 / n_found.max(1));
+    }
+    println!();
+}
+
+#[test]
+#[ignore = "writes weights.txt"]
+#[expect(
+    clippy::print_stdout,
+    clippy::cast_possible_truncation,
+    reason = "it is run by hand, and weights are small"
+)]
+#[expect(clippy::disallowed_methods, reason = "it writes a file of the source")]
+fn train_the_weights() {
+    let examples = Examples::read();
+    (0..TEXTS.len()).for_each(|set| validate(&examples.all, set));
+    let weights = train(&examples.all.iter().collect::<Vec<_>>());
+    let mut rows: BTreeMap<i32, Vec<&str>> = BTreeMap::new();
+    for (it, weight) in weights {
+        let any = if examples.names[&it] == "/any" { -THRESHOLD } else { 0.0 };
+        let units = ((weight + any) * UNITS).round() as i32;
+        if units.abs() >= LEAST {
+            rows.entry(units).or_default().push(&examples.names[&it]);
+        }
+    }
+    let mut out = String::new();
+    for (weight, names) in &mut rows {
+        names.sort_unstable();
+        writeln!(out, "{weight} {}", names.join(" ")).unwrap();
+    }
+    std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/src/rule_score/weights.txt"), out).unwrap();
+    println!("{} weights", rows.values().map(Vec::len).sum::<usize>());
+}
