@@ -1,8 +1,7 @@
 //! Statements of the user that replace an earlier one: `no, 9090`, `from now on, report in UTC`.
 //!
 //! Only words are considered. A later sentence replaces an earlier one if it says that something
-//! changes, if both share words of their subject, and if they give other values of one kind. The
-//! words of a change are English, German, French and Spanish; a text without spaces is not read.
+//! changes, if both share words of their subject, and if they give other values of one kind.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -11,6 +10,7 @@ use wb_message::pairing::id_key;
 
 use crate::constraint_rules::{Kind, kind};
 use crate::sentences::sentences;
+use crate::spaced_words::{is_ending, is_wide, spaced};
 use crate::word_patterns::{Grammar, Group, Words};
 
 /// The longest statement that a later one supersedes, in bytes.
@@ -155,6 +155,7 @@ impl Update {
         if words.len() > UPDATE_BYTES {
             return None;
         }
+        let words = &*spaced(words);
         let of_all = if words.len() <= STATEMENT_BYTES { change(words) } else { None };
         let is_answer = Words::new(&PATTERNS.grammar, words).has(PATTERNS.corrections);
         let mut statements = Vec::new();
@@ -186,6 +187,7 @@ impl Update {
 
     /// Reports whether it gives another value to what a short earlier statement says.
     pub fn supersedes(&self, earlier: &str) -> bool {
+        let earlier = &*spaced(earlier);
         let may_differ = || self.topics.is_none() || self.may_supersede(&topics(earlier));
         if earlier.len() > STATEMENT_BYTES || !self.may_concern(earlier) || !may_differ() {
             return false;
@@ -216,7 +218,8 @@ impl Update {
         if later.names_old_value_of(earlier) {
             return true;
         }
-        let n_shared = later.subjects.iter().filter(|it| earlier.subjects.contains(it)).count();
+        let is_shared = |it: &&String| earlier.subjects.iter().any(|other| is_same(it, other));
+        let n_shared = later.subjects.iter().filter(is_shared).count();
         // Any capitalized word may be a name.
         let counts = |value: &&Value| value.kind != ValueKind::Name || n_shared > 1;
         if !later.values.iter().filter(counts).any(|value| earlier.has_other(value)) {
@@ -246,7 +249,7 @@ pub fn topics(text: &str) -> Vec<u64> {
         let state = words.iter().position(|word| is_in(STATES, word)).filter(|state| *state > 0)?;
         Some(id_key(&words[..state].join(" ")))
     };
-    clauses(text).into_iter().filter_map(of_clause).collect()
+    clauses(&spaced(text)).into_iter().filter_map(of_clause).collect()
 }
 
 /// Returns the parts of a text that may be statements.
@@ -281,6 +284,12 @@ fn bare(word: &str) -> &str {
     word.trim_start_matches(['(', '[', '"', '`', '“', '\'', '*'])
 }
 
+/// Returns whether two subjects are one; in a script without blanks, one may be the end of the
+/// other.
+fn is_same(one: &str, two: &str) -> bool {
+    one == two || one.starts_with(is_wide) && (one.ends_with(two) || two.ends_with(one))
+}
+
 /// Returns the stem of a word, by the usual endings of English.
 fn stem(word: &str) -> &str {
     const ENDINGS: [&str; 10] = ["ings", "ing", "ers", "er", "ed", "ly", "es", "s", "en", "e"];
@@ -306,8 +315,10 @@ impl Statement {
                 subjects.extend(folder.map(str::to_owned));
                 continue;
             }
-            let parts = word.split(['-', '\'', '’', ':']).filter(|part| part.chars().count() > 2);
-            let is_subject = |part: &&str| !is_common(part) && part.chars().all(char::is_alphabetic);
+            let least = if word.starts_with(is_wide) { 2 } else { 3 };
+            let parts = word.split(['-', '\'', '’', ':']).filter(|part| part.chars().count() >= least);
+            let is_subject =
+                |part: &&str| !is_common(part) && !is_ending(part) && part.chars().all(char::is_alphabetic);
             subjects.extend(parts.filter(is_subject).map(|part| stem(part).to_owned()));
         }
         let has_path = values.iter().any(|value| value.kind == ValueKind::Path);
@@ -457,6 +468,13 @@ mod tests {
             ("Der Port ist 8080.", "Ab jetzt ist der Port 9090."),
             ("Le port est 8080.", "Désormais le port est 9090."),
             ("El puerto es 8080.", "A partir de ahora el puerto es 9090."),
+            ("端口是 8080。", "从现在起端口是 9090。"),
+            ("端口是8080", "现在端口改成9090了"),
+            ("服务的端口是 8080。", "服务的端口是 9090。"),
+            ("端口是 8080。", "用 9090，而不是 8080。"),
+            ("ポートは8080です。", "これからはポートは9090です。"),
+            ("ポートは8080です。", "ポートを9090に変更してください。"),
+            ("ポートは8080です。", "8080ではなく9090を使ってください。"),
         ] {
             assert!(replaces(later, earlier), "{earlier:?} {later:?}");
         }
@@ -477,6 +495,9 @@ mod tests {
             ("The port is 8080.", "Is the port 9090 now?"),
             ("The port is 8080.", "The port is 8080 now, as I said."),
             ("The port is 8080.", "thanks, 3 tests pass now"),
+            ("端口是 8080。", "现在修 9090 号问题。"),
+            ("端口是 8080。", "超时是 30 秒。"),
+            ("ポートは8080です。", "タイムアウトは30秒です。"),
             ("Test 3 is red.", "Test 4 is red."),
         ] {
             assert!(!replaces(later, earlier), "{earlier:?} {later:?}");
@@ -496,7 +517,8 @@ mod tests {
 
     #[test]
     fn a_correction_without_a_subject_gives_the_last_value() {
-        for later in ["no, 9090", "sorry, 9090", "I meant 9090.", "Nein, 9090"] {
+        for later in ["no, 9090", "sorry, 9090", "I meant 9090.", "Nein, 9090", "不，9090", "いや、9090"]
+        {
             let update = Update::parse(later).expect("it changes a value");
             assert!(update.is_correction() && update.supersedes("the port is 8080"), "{later}");
             assert!(!update.supersedes("call it Kite"), "{later}");
