@@ -23,7 +23,8 @@ const PROBE_CHARS: usize = 200;
 /// ```
 /// use wb_bind::{Call, Inspection};
 ///
-/// let call = Call::parse(r#"{"operation": "weigh", "messages": [{"role": "user", "content": "Hello."}]}"#)?;
+/// let text = r#"{"operation": "weigh", "messages": [{"role": "user", "content": "Hello."}]}"#;
+/// let call = Call::parse(text)?;
 /// let inspection = Inspection::open(&call)?;
 /// assert_eq!(inspection.weigh().messages, 1);
 /// # Ok::<(), wb_bind::CallError>(())

@@ -1,0 +1,233 @@
+//! The measurements.
+
+use std::error::Error;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, BinaryArray, RecordBatch, StringArray, cast::AsArray};
+use datafusion::parquet::arrow::ArrowWriter;
+use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use futures::StreamExt;
+use serde_json::{Value, json};
+use wb_arrow::{Options, analyze, slices};
+use wb_fleet::{Job, answers};
+
+use crate::sessions::{FORMATS, mutated, session};
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// The rows of a batch.
+const BATCH_ROWS: usize = 256;
+/// The runs of each measurement, of which the quickest counts.
+const RUNS: usize = 3;
+/// Reads the lines of a file with one thread, and looks at each list.
+const DUCKDB: &str = "
+import duckdb, sys, time
+duckdb.sql('SET threads = 1')
+columns = \"{id: 'VARCHAR', messages: 'JSON'}\"
+start = time.process_time()
+query = 'SELECT sum(json_array_length(messages)) FROM read_json(?, format = \\'newline_delimited\\', columns = ' + columns + ')'
+duckdb.execute(query, [sys.argv[1]]).fetchall()
+print(time.process_time() - start)";
+
+/// The figures of a format: seconds for all rows on one core.
+#[derive(Debug)]
+pub(crate) struct Figures {
+    pub(crate) format: &'static str,
+    pub(crate) rows: usize,
+    pub(crate) n_bytes: u64,
+    pub(crate) parse: f64,
+    pub(crate) duckdb: f64,
+    pub(crate) weigh: f64,
+    pub(crate) all: f64,
+    pub(crate) bare_parquet: f64,
+    pub(crate) engine: f64,
+    pub(crate) compacted: usize,
+}
+
+impl Figures {
+    pub(crate) fn new(format: &'static str, rows: usize, python: &str, folder: &Path) -> Outcome<Self> {
+        let files = Files::write(format, rows, folder)?;
+        let batches: Vec<RecordBatch> =
+            ParquetRecordBatchReaderBuilder::try_new(File::open(&files.parquet)?)?
+                .with_batch_size(BATCH_ROWS)
+                .build()?
+                .collect::<Result<_, _>>()?;
+        let (weigh, all) =
+            (options(&["weigh"]), options(&["weigh", "validate", "facts", "audit", "compact"]));
+        let duckdb = || {
+            let output = Command::new(python).args(["-c", DUCKDB]).arg(&files.lines).output()?;
+            Ok(String::from_utf8(output.stdout)?.trim().parse()?)
+        };
+        let figures = Self {
+            format,
+            rows,
+            n_bytes: batches.iter().map(text_bytes).sum(),
+            parse: quickest(|| parse(&batches))?,
+            duckdb: (0..RUNS)
+                .map(|_| duckdb())
+                .collect::<Outcome<Vec<f64>>>()?
+                .into_iter()
+                .fold(f64::MAX, f64::min),
+            weigh: quickest(|| batches.iter().try_for_each(|batch| bare(batch, &weigh)))?,
+            all: quickest(|| batches.iter().try_for_each(|batch| bare(batch, &all)))?,
+            bare_parquet: quickest(|| bare_parquet(&files.parquet, &all))?,
+            engine: quickest(|| engine(&files.parquet, rows))?,
+            compacted: batches.iter().map(|batch| compacted(batch, &all)).sum::<Outcome<usize>>()?,
+        };
+        std::fs::remove_file(files.lines)?;
+        std::fs::remove_file(files.parquet)?;
+        Ok(figures)
+    }
+}
+
+/// The same rows as JSON lines and as Parquet.
+struct Files {
+    lines: PathBuf,
+    parquet: PathBuf,
+}
+
+impl Files {
+    fn write(format: &str, rows: usize, folder: &Path) -> Outcome<Self> {
+        let (lines, parquet) = (folder.join("rows.jsonl"), folder.join("rows.parquet"));
+        let mut text = BufWriter::new(File::create(&lines)?);
+        let mut writer = ArrowWriter::try_new(File::create(&parquet)?, batch(format, 0..0)?.schema(), None)?;
+        for start in (0..rows).step_by(BATCH_ROWS) {
+            let batch = batch(format, start..(start + BATCH_ROWS).min(rows))?;
+            let messages = batch["messages"].as_string::<i32>();
+            for messages in messages.iter().flatten() {
+                writeln!(text, "{{\"id\":\"x\",\"messages\":{messages}}}")?;
+            }
+            writer.write(&batch)?;
+        }
+        text.flush()?;
+        writer.close()?;
+        Ok(Self { lines, parquet })
+    }
+}
+
+fn batch(format: &str, rows: std::ops::Range<usize>) -> Outcome<RecordBatch> {
+    let ids: StringArray = rows.clone().map(|nth| Some(format!("{format}-{nth}"))).collect();
+    let messages: StringArray = rows.clone().map(|nth| Some(session(format, nth as u64))).collect();
+    let formats: StringArray = rows.map(|_| Some(format)).collect();
+    let columns = [("id", ids), ("format", formats), ("messages", messages)];
+    Ok(RecordBatch::try_from_iter(columns.map(|(name, column)| (name, Arc::new(column) as ArrayRef)))?)
+}
+
+fn options(parts: &[&str]) -> Options {
+    Options::parse(&text_of(parts)).unwrap_or_default()
+}
+
+/// Asks for a window in which most sessions are compacted.
+fn text_of(parts: &[&str]) -> String {
+    json!({ "parts": parts, "options": { "window": 2000, "reserve_tokens": 200, "keep_recent_tokens": 300 } })
+        .to_string()
+}
+
+/// Returns the least seconds of the processor that a run takes, in all of its threads.
+fn quickest(mut run: impl FnMut() -> Outcome<()>) -> Outcome<f64> {
+    let mut least = f64::MAX;
+    for _ in 0..RUNS {
+        let start = processor_seconds()?;
+        run()?;
+        least = least.min(processor_seconds()? - start);
+    }
+    Ok(least)
+}
+
+/// Returns the seconds that this process was on a processor, in steps of 10 ms.
+fn processor_seconds() -> Outcome<f64> {
+    let status = std::fs::read_to_string("/proc/self/stat")?;
+    let (_, fields) = status.rsplit_once(')').ok_or("no name")?;
+    let ticks: Vec<f64> =
+        fields.split_whitespace().skip(11).take(2).map(str::parse).collect::<Result<_, _>>()?;
+    Ok(ticks.iter().sum::<f64>() / 100.0)
+}
+
+fn text_bytes(batch: &RecordBatch) -> u64 {
+    batch["messages"].as_string::<i32>().iter().flatten().map(|text| text.len() as u64).sum()
+}
+
+fn compacted(batch: &RecordBatch, options: &Options) -> Outcome<usize> {
+    Ok(analyze(batch, options)?["compacted"].as_boolean().true_count())
+}
+
+fn parse(batches: &[RecordBatch]) -> Outcome<()> {
+    for text in batches.iter().flat_map(|batch| batch["messages"].as_string::<i32>().iter().flatten()) {
+        std::hint::black_box(serde_json::from_str::<Value>(text)?);
+    }
+    Ok(())
+}
+
+fn bare(batch: &RecordBatch, options: &Options) -> Outcome<()> {
+    std::hint::black_box(analyze(batch, options)?);
+    Ok(())
+}
+
+fn bare_parquet(file: &Path, options: &Options) -> Outcome<()> {
+    let reader =
+        ParquetRecordBatchReaderBuilder::try_new(File::open(file)?)?.with_batch_size(BATCH_ROWS).build()?;
+    reader.into_iter().try_for_each(|batch| bare(&batch?, options))
+}
+
+/// Runs the same in DataFusion with one partition.
+fn engine(file: &Path, rows: usize) -> Outcome<()> {
+    let parts = ["weigh", "validate", "facts", "audit", "compact"];
+    let job = Job { inputs: vec![file.display().to_string()], options: text_of(&parts), partitions: 1 };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build()?;
+    let n_rows = runtime.block_on(async {
+        let mut stream = answers(&job.context(), &job).await?.execute_stream().await?;
+        let mut n_rows = 0;
+        while let Some(batch) = stream.next().await {
+            n_rows += batch?.num_rows();
+        }
+        Ok::<usize, Box<dyn Error>>(n_rows)
+    })?;
+    if n_rows == rows { Ok(()) } else { Err(format!("{n_rows} rows of {rows}").into()) }
+}
+
+/// Analyzes generated rows and returns the most memory of this process in bytes.
+pub(crate) fn memory_of_rows(rows: usize) -> Outcome<u64> {
+    let options = options(&["weigh", "validate", "facts", "audit", "compact"]);
+    for start in (0..rows).step_by(BATCH_ROWS) {
+        let format = FORMATS[start / BATCH_ROWS % FORMATS.len()];
+        let batch = batch(format, start..(start + BATCH_ROWS).min(rows))?;
+        for slice in slices(&batch, &options)? {
+            std::hint::black_box(slice?);
+        }
+    }
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM")?;
+    Ok(peak.trim().trim_end_matches(" kB").parse::<u64>()? * 1024)
+}
+
+/// The outcomes of damaged rows.
+#[derive(Debug, Default)]
+pub(crate) struct Mutations {
+    pub(crate) rows: usize,
+    pub(crate) errors: usize,
+    pub(crate) panics: usize,
+}
+
+/// Damages sessions of all formats and analyzes them.
+pub(crate) fn mutations(rows: usize) -> Outcome<Mutations> {
+    let options = options(&["weigh", "validate", "facts", "audit", "compact", "compare"]);
+    let mut counted = Mutations::default();
+    for start in (0..rows).step_by(BATCH_ROWS) {
+        let texts: Vec<Vec<u8>> = (start..(start + BATCH_ROWS).min(rows))
+            .map(|nth| mutated(&session(FORMATS[nth % FORMATS.len()], nth as u64), nth as u64))
+            .collect();
+        let messages: BinaryArray = texts.iter().map(Some).collect();
+        let batch = RecordBatch::try_from_iter([("messages", Arc::new(messages) as ArrayRef)])?;
+        let answer = analyze(&batch, &options)?;
+        let errors = answer["error"].as_struct();
+        let kinds = errors.column_by_name("kind").ok_or("no kind")?.as_string::<i32>();
+        counted.rows += answer.num_rows();
+        counted.errors += answer.num_rows() - errors.null_count();
+        counted.panics += kinds.iter().flatten().filter(|kind| *kind == "panic").count();
+    }
+    Ok(counted)
+}

@@ -1,0 +1,5 @@
+//! Tests on DataFusion.
+
+mod common;
+mod function;
+mod report;
