@@ -21,6 +21,7 @@ pub(crate) type Trait = u64;
 
 /// A sentence and its surroundings.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a trait of its own")]
 pub(crate) struct Setting<'a> {
     pub(crate) sentence: &'a str,
     /// The effect that its patterns give.
