@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::{Trait, visit};
 use crate::constraints::settings;
-use crate::sentences::sentences;
+use crate::sentences::{Sentence, sentences};
 
 const TEXTS: [&str; 3] = [
     include_str!("../../../../fixtures/rules/tuned.jsonl"),
@@ -30,12 +30,25 @@ const LEAST_SENTENCES: usize = 2;
 const UNITS: f64 = 20.0;
 const LEAST: i32 = 3;
 /// The score from which a sentence is a rule.
-const THRESHOLD: f64 = -0.3;
+const THRESHOLD: f64 = -0.6;
 
 #[derive(Deserialize)]
 struct Labelled {
     text: String,
     rules: Vec<String>,
+}
+
+impl Labelled {
+    /// Returns each sentence of several as a text of its own: a user may say it alone.
+    fn alone(&self) -> Vec<Self> {
+        let all = sentences(&self.text);
+        let alone = |it: &Sentence<'_>| {
+            let is_rule = self.rules.iter().any(|rule| rule.contains(it.text) || it.text.contains(rule.as_str()));
+            let text = it.text.to_owned();
+            Self { rules: if is_rule { vec![text.clone()] } else { Vec::new() }, text }
+        };
+        if all.len() > 1 { all.iter().map(alone).collect() } else { Vec::new() }
+    }
 }
 
 struct Example {
@@ -58,6 +71,7 @@ impl Examples {
             for (nth, line) in rows.lines().enumerate() {
                 let row: Labelled = serde_json::from_str(line).unwrap();
                 examples.add(&row, nth % N_FOLDS, set);
+                row.alone().iter().for_each(|it| examples.add(it, nth % N_FOLDS, set));
             }
         }
         examples
