@@ -88,6 +88,7 @@ fn run(shell: &Shell, mut command: Option<Command>, is_all: bool) -> Result<Exit
         Some(Command::Mcp(args)) => commands::mcp::mcp(shell, &args),
         Some(Command::Compare(args)) => commands::compare::compare(shell, &args),
         Some(Command::Replay(args)) => commands::replay::replay(shell, &args),
+        Some(Command::Fleet(args)) => return commands::fleet::fleet(shell, &args),
         Some(Command::Statusline) => commands::statusline::statusline(shell),
         Some(Command::Hook(args)) => commands::hook::hook(shell, &args),
         Some(Command::Models(args)) => commands::models::models(shell, &args),

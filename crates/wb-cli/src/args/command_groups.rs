@@ -17,7 +17,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
         ],
     ),
     ("Trouble", &["doctor", "validate", "repair", "convert", "audit"]),
-    ("Study", &["compare", "replay", "models", "formats", "session"]),
+    ("Study", &["compare", "replay", "fleet", "models", "formats", "session"]),
     (
         "Agents and settings",
         &["install", "uninstall", "config", "statusline", "hook", "mcp", "api", "completions", "man"],

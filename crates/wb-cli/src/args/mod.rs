@@ -18,6 +18,7 @@ pub(crate) mod pin;
 #[cfg(feature = "view")]
 pub(crate) mod view;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -221,6 +222,13 @@ pub(crate) enum Command {
     /// and compares the result with what the next messages needed. A folder includes all session
     /// files below it.
     Replay(Replay),
+    /// Report on the sessions of a company, in Parquet or JSON lines
+    ///
+    /// Runs the program `wb-fleet`, which is installed on its own, from next to `wb` or from PATH.
+    /// `wb fleet report --help` lists its options.
+    ///
+    /// Example: wb fleet report traces --html fleet.html
+    Fleet(Fleet),
     /// Check every summary in a session against its messages
     ///
     /// Reports made-up paths, changes and successes that no message shows, wrong task states,
@@ -316,6 +324,13 @@ pub(crate) enum Command {
     ///
     /// To install: `wb man > ~/.local/share/man/man1/wb.1`. To view: `wb man weigh | man -l -`.
     Man(Manual),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Fleet {
+    /// Command of `wb-fleet`, with its options
+    #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) words: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]

@@ -28,5 +28,6 @@ pub(crate) mod statusline;
 pub(crate) mod hook;
 pub(crate) mod install;
 pub(crate) mod replay;
+pub(crate) mod fleet;
 pub(crate) mod session;
 pub(crate) mod completions_and_man;

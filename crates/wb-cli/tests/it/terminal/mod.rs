@@ -5,3 +5,4 @@ mod output;
 mod overview;
 mod hints;
 mod promises;
+mod fleet;
