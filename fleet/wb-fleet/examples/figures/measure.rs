@@ -121,10 +121,9 @@ fn options(parts: &[&str]) -> Options {
     Options::parse(&text_of(parts)).unwrap_or_default()
 }
 
-/// Asks for a window in which most sessions are compacted.
+/// Asks for a compaction whatever the size, with a short tail.
 fn text_of(parts: &[&str]) -> String {
-    json!({ "parts": parts, "options": { "window": 2000, "reserve_tokens": 200, "keep_recent_tokens": 300 } })
-        .to_string()
+    json!({ "parts": parts, "options": { "force": true, "keep_recent_tokens": 300 } }).to_string()
 }
 
 /// Returns the least seconds of the processor that a run takes, in all of its threads.

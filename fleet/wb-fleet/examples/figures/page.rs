@@ -18,8 +18,8 @@ pub(crate) fn page(formats: &[Figures], memory: &[(usize, u64)], mutations: &Mut
          Seconds are those of the processor, of a shared machine with two cores, in the quickest of three; all in one run of\n\n```text\ncargo run --release -p \
          wb-fleet --example figures -- PYTHON OUT ROWS\n```\n\nin `fleet/`, which wrote this page.\n\n## Throughput of a core\n\nMB of \
          JSON a second. `Value` parses each row into `serde_json::Value`; DuckDB reads the same rows as JSON lines and takes the \
-         length of each list. *Weigh* reads and weighs; *all* also validates, collects facts and compacts {} of the rows, those above \
-         a window of 2,000 tokens.\n\n| format | `Value` | DuckDB | weigh | all | all, rows a second | seconds for a GB |\n|---|---:|---:|---:|---:|---:|---:|\n",
+         length of each list. *Weigh* reads and weighs; *all* also validates, collects facts and compacts with \
+         `force`, which changes {} of the rows.\n\n| format | `Value` | DuckDB | weigh | all | all, rows a second | seconds for a GB |\n|---|---:|---:|---:|---:|---:|---:|\n",
         grouped(rows as u64),
         n_bytes / rows.max(1) as u64,
         n_bytes / 1_000_000,
