@@ -40,19 +40,24 @@ fn python(root: &Path, is_deep: bool) -> Result<(), String> {
     std::fs::copy(&native, to).map_err(|error| format!("{}: {error}", native.display()))?;
     let python = environment(&folder)?;
     let extras = if is_deep { &[][..] } else { &SHORT };
-    let mut list = Command::new(&python);
-    list.args(["-c", REQUIREMENTS]).args(extras).current_dir(&folder);
-    let requirements = program::output(&mut list)?;
-    let mut pip = Command::new(&python);
-    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(requirements.lines());
-    program::run(&mut pip)?;
+    install(&python, &folder, extras)?;
     program::run(
         Command::new(&python).args(["-m", "pytest", "-q"]).env("PYTHONPATH", &folder).current_dir(&folder),
     )
 }
 
+/// Installs what some extras of a package require and its tests, or all extras.
+pub(crate) fn install(python: &Path, folder: &Path, extras: &[&str]) -> Result<(), String> {
+    let mut list = Command::new(python);
+    list.args(["-c", REQUIREMENTS]).args(extras).current_dir(folder);
+    let requirements = program::output(&mut list)?;
+    let mut pip = Command::new(python);
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(requirements.lines());
+    program::run(&mut pip)
+}
+
 /// Returns the interpreter of an environment for the tests, which is created once.
-fn environment(folder: &Path) -> Result<PathBuf, String> {
+pub(crate) fn environment(folder: &Path) -> Result<PathBuf, String> {
     let environment = folder.with_file_name("venv");
     let python = environment.join("bin/python");
     if !python.exists() {
@@ -94,7 +99,8 @@ pub(crate) fn glue(module: &str, out: &str) -> Result<(), String> {
 /// Copies the packages and what their tests read below the target directory; returns the folder of
 /// one.
 pub(crate) fn copy(root: &Path, folder: &str) -> Result<PathBuf, String> {
-    const READ: [&str; 4] = ["bindings/", "fixtures/bindings/", "docs/reference/api.", "Cargo.toml"];
+    const READ: [&str; 5] =
+        ["bindings/", "fleet/python/", "fixtures/bindings/", "docs/reference/api.", "Cargo.toml"];
     let copies = target()?.join("bindings/copy");
     let files = program::files(root)?;
     for file in files.iter().filter(|file| READ.iter().any(|read| file.starts_with(read))) {
@@ -107,6 +113,6 @@ pub(crate) fn copy(root: &Path, folder: &str) -> Result<PathBuf, String> {
 }
 
 /// Reports whether a program can be started with some words.
-fn is_there(name: &str, words: &[&str]) -> bool {
+pub(crate) fn is_there(name: &str, words: &[&str]) -> bool {
     Command::new(name).args(words).output().is_ok_and(|output| output.status.success())
 }

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use crate::speed::{dist, instructions};
 use crate::times::{Times, slowest};
-use crate::{api, bindings, catalog, deep, e2e, layers, package, pages, program, tidy};
+use crate::{api, bindings, catalog, deep, e2e, fleet, layers, package, pages, program, tidy};
 
 /// The action of a step.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ pub(crate) enum Runs {
 }
 
 /// The steps with their names.
-pub(crate) const STEPS: [(&str, Action, Runs); 25] = [
+pub(crate) const STEPS: [(&str, Action, Runs); 26] = [
     ("fmt", Action::Cargo("fmt --all --check"), Runs::All),
     ("layers", Action::Own(layers::run), Runs::All),
     ("catalog", Action::Own(catalog::run), Runs::All),
@@ -53,6 +53,7 @@ pub(crate) const STEPS: [(&str, Action, Runs); 25] = [
     ("sdk", Action::EndToEnd("sdk --or-skip"), Runs::All),
     ("bindings", Action::Own(|root| bindings::run(root, &[])), Runs::Short),
     ("bindings", Action::Own(|root| bindings::run(root, &["--deep"])), Runs::Deep),
+    ("fleet", Action::Own(|root| fleet::run(root, &["--deep"])), Runs::Deep),
     ("integrations", Action::Own(integrations), Runs::Deep),
     ("pages", Action::Own(pages::run), Runs::Deep),
     ("peers", Action::EndToEnd("peers --or-skip"), Runs::Deep),
@@ -232,6 +233,7 @@ mod tests {
             deep[11..],
             [
                 "bindings",
+                "fleet",
                 "integrations",
                 "pages",
                 "peers",

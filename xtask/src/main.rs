@@ -15,6 +15,7 @@ mod estimators;
 mod fuzz;
 mod e2e;
 mod bindings;
+mod fleet;
 mod release;
 mod package;
 mod api;
@@ -54,6 +55,9 @@ usage: cargo xtask <command>
           measure what compactions keep of the sessions in FOLDER, or in WB_SHARED, and write it into docs/evaluation
   fit-estimators FOLDER [DATE]
           fit the estimators of tokens on the sessions in FOLDER, and write their weights and docs/evaluation/estimators.md
+  fleet [--deep]
+          test the workspace in fleet/, which builds for minutes, and with --deep its package for Python in Spark, Daft,
+          Ray, Polars and DuckDB; needs Python with venv, and Java
   fuzz [TARGET] [--minutes N]
           feed arbitrary bytes to read, compact, validate and repair, ten minutes each, and write docs/evaluation/fuzz.md;
           needs a nightly toolchain and cargo-fuzz
@@ -93,6 +97,7 @@ fn main() -> ExitCode {
         ["catalog", "--age"] => catalog::print_old(&root),
         ["layers"] => layers::run(&root),
         ["bindings", ref words @ ..] => bindings::run(&root, words),
+        ["fleet", ref words @ ..] => fleet::run(&root, words),
         ["release", ref words @ ..] => release::run(&root, words),
         #[cfg(feature = "wasm")]
         ["wasm-package", module, out] => bindings::glue(module, out),
