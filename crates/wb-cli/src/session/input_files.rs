@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::args::database_url::is_database;
+use crate::platform::environment::Environment;
 #[cfg(feature = "postgres")]
 use crate::session::postgres;
-use crate::platform::environment::Environment;
 
 /// Endings of the files of a folder that are taken for sessions.
 const ENDINGS: [&str; 2] = ["jsonl", "json"];

@@ -43,7 +43,8 @@ impl Labelled {
     fn alone(&self) -> Vec<Self> {
         let all = sentences(&self.text);
         let alone = |it: &Sentence<'_>| {
-            let is_rule = self.rules.iter().any(|rule| rule.contains(it.text) || it.text.contains(rule.as_str()));
+            let is_rule =
+                self.rules.iter().any(|rule| rule.contains(it.text) || it.text.contains(rule.as_str()));
             let text = it.text.to_owned();
             Self { rules: if is_rule { vec![text.clone()] } else { Vec::new() }, text }
         };
