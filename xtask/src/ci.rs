@@ -230,7 +230,7 @@ mod tests {
         assert!(short.iter().all(|name| deep.contains(name)));
         assert_eq!(short[..4], ["fmt", "layers", "catalog", "tidy"]);
         assert_eq!(
-            deep[11..],
+            deep[12..],
             [
                 "bindings",
                 "fleet",

@@ -18,7 +18,7 @@ pub struct Constraint<'a> {
     pub text: &'a str,
     /// The sentence alone.
     pub rule: &'a str,
-    /// It binds beyond the current step.
+    /// Binds beyond the current step.
     pub is_lasting: bool,
 }
 

@@ -8,9 +8,9 @@ use wb_record::{Access, Document, History, HistoryError};
 use crate::args::database_url::is_database;
 use crate::session::document;
 use crate::session::find::database::file_of;
-use crate::session::in_use::refuse_in_use;
 #[cfg(feature = "postgres")]
-use crate::session::postgres;
+use crate::session::find::postgres;
+use crate::session::in_use::refuse_in_use;
 use crate::terminal::user_error::UserError;
 
 /// Explains a failed operation on a session.

@@ -13,7 +13,7 @@ use wb_record::{Document, History};
 use crate::args::database_url::is_database;
 use crate::session::find::database::file_of;
 #[cfg(feature = "postgres")]
-use crate::session::postgres;
+use crate::session::find::postgres;
 use crate::terminal::user_error::UserError;
 
 /// The time since the last write after which a session counts as idle.

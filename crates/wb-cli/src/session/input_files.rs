@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::args::database_url::is_database;
 use crate::platform::environment::Environment;
 #[cfg(feature = "postgres")]
-use crate::session::postgres;
+use crate::session::find::postgres;
 
 /// Endings of the files of a folder that are taken for sessions.
 const ENDINGS: [&str; 2] = ["jsonl", "json"];

@@ -16,8 +16,6 @@ pub(crate) mod validity;
 pub(crate) mod outcome;
 pub(crate) mod exact;
 pub(crate) mod json;
-#[cfg(feature = "postgres")]
-pub(crate) mod postgres;
 pub(crate) mod in_use;
 pub(crate) mod history;
 pub(crate) mod meter;
@@ -45,6 +43,8 @@ use crate::args::{CompactionArgs, Policy};
 use crate::session::agent_trigger::{AgentSettings, AgentTrigger};
 use crate::session::config::{Config, Pin, images};
 use crate::session::find::database::{OneSession, split};
+#[cfg(feature = "postgres")]
+use crate::session::find::postgres;
 use crate::session::input::other_formats;
 use crate::session::pins::{Pins, SessionDrop, indices_of};
 use crate::terminal::file_error::{not_opened_to_write, not_read};

@@ -41,8 +41,16 @@ fn a_flattened_transcript_is_allocated_at_most_once() {
     }
 }
 
+/// Builds the tables of words, which are built once.
+fn build_tables() {
+    for script in [Script::Latin, Script::Cjk] {
+        let _ = figures::facts(&transcript(100, script));
+    }
+}
+
 #[test]
 fn a_compaction_allocates_a_fraction_of_the_payload() {
+    build_tables();
     for (n, script) in [(1_000, Script::Latin), (1_000, Script::Cjk), (10_000, Script::Latin)] {
         let messages = transcript(n, script);
         let figures: Vec<_> = cases().iter().map(|case| figures::condensed(case, messages.clone())).collect();
@@ -52,6 +60,7 @@ fn a_compaction_allocates_a_fraction_of_the_payload() {
 
 #[test]
 fn facts_take_a_tenth_of_a_long_transcript_at_the_most() {
+    build_tables();
     for script in [Script::Latin, Script::Cjk] {
         check(&[figures::facts(&transcript(10_000, script))]);
     }

@@ -29,9 +29,9 @@ pub(crate) struct Setting<'a> {
     /// The index of its paragraph or list item.
     pub(crate) block: usize,
     pub(crate) is_item: bool,
-    /// It is in a list of rules.
+    /// Belongs to a list of rules.
     pub(crate) is_listed: bool,
-    /// It is in a quote that the text adopts.
+    /// Belongs to a quote that the text adopts.
     pub(crate) is_quoted: bool,
     /// The sentence before introduces it.
     pub(crate) is_introduced: bool,
@@ -154,12 +154,13 @@ pub(crate) fn visit(all: &[Setting<'_>], nth: usize, mut each: impl FnMut(Trait,
         Piece::Opaque => each(Fnv::word("\"").0, &|| "\"".to_owned()),
         Piece::Break => {}
     });
-    let names: Vec<&str> =
-        (0..N_CONCEPTS).filter(|nth| concepts & (1 << nth) != 0).map(|nth| CONCEPTS[nth].0).collect();
-    for (nth, one) in names.iter().enumerate() {
+    let names_from = |first: usize| {
+        (first..N_CONCEPTS).filter(move |nth| concepts & (1 << nth) != 0).map(|nth| (nth, CONCEPTS[nth].0))
+    };
+    for (nth, one) in names_from(0) {
         let hash = Fnv::word(one).0;
         each(pair(hash, Fnv::EMPTY.0), &|| ["+", one, "+"].concat());
-        for two in &names[nth + 1..] {
+        for (_, two) in names_from(nth + 1) {
             each(pair(hash, Fnv::word(two).0), &|| ["+", one, "+", two].concat());
         }
     }

@@ -403,15 +403,15 @@ fn a_list_in_a_file_has_its_last_ticked_task() {
     let list = "- Task list in a file: docs/plan.md; ticked off last: ";
     let mut talk = vec![Message::user("Go on with the plan.")];
     talk.extend(edit("c1", "- [ ] round the tax", "- [ ] round the tax up"));
-    assert!(lines(&digest(&talk, None), "- A list").is_empty());
+    assert!(lines(&digest(&talk, None), "- Task list").is_empty());
     talk.extend(edit(
         "c2",
         "- [ ] sum the cart\n- [ ] round the tax",
         "- [x] sum the cart\n- [ ] round the tax",
     ));
     let first = digest(&talk, None);
-    assert_eq!(lines(&first, "- A list"), [[list, "sum the cart"].concat()]);
+    assert_eq!(lines(&first, "- Task list"), [[list, "sum the cart"].concat()]);
     assert!(lines(&first, "- No list").is_empty(), "{first}");
     let next = digest(&script("u\"Go on.\" a:read(src/a.rs) t"), Some(&first));
-    assert_eq!(lines(&next, "- A list"), [[list, "sum the cart"].concat()]);
+    assert_eq!(lines(&next, "- Task list"), [[list, "sum the cart"].concat()]);
 }

@@ -12,7 +12,7 @@ use wb_session::{EntryStore, Session, SessionError, StoreError};
 use crate::args::database_url::is_database;
 use crate::platform::clock::ids;
 #[cfg(feature = "postgres")]
-use crate::session::postgres;
+use crate::session::find::postgres;
 use crate::session::stream;
 use crate::terminal::escape::escaped;
 use crate::terminal::file_error::not_opened;

@@ -2,6 +2,8 @@
 //! a word names.
 
 pub(crate) mod database;
+#[cfg(feature = "postgres")]
+pub(crate) mod postgres;
 pub(crate) mod session_head;
 pub(crate) mod agent_folders;
 pub(crate) mod session_cache;

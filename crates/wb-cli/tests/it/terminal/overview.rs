@@ -23,7 +23,7 @@ fn json_lists_the_sessions_and_the_searched_folders() {
     let home = tempfile::tempdir().unwrap();
     let nothing = overview(home.path(), &[]);
     assert_eq!((&nothing["version"], &nothing["sessions"]), (&json!(1), &json!([])));
-    assert_eq!(nothing["places"].as_array().unwrap().len(), 4);
+    assert_eq!(nothing["places"].as_array().unwrap().len(), 5);
 
     lay(&home.path().join(".pi/agent/sessions/a/b/s.jsonl"));
     let one = overview(home.path(), &[]);
@@ -51,7 +51,7 @@ fn a_folder_of_an_agent_that_cannot_be_listed_is_an_error() {
     let json: Value = serde_json::from_str(&json.stdout).unwrap();
     let errors: Vec<bool> =
         json["places"].as_array().unwrap().iter().map(|it| it["error"].is_object()).collect();
-    assert_eq!(errors, [false, false, true, false]);
+    assert_eq!(errors, [false, false, true, false, false]);
 }
 
 #[test]

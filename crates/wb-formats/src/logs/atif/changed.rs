@@ -114,7 +114,9 @@ pub(super) fn rewrite(step: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> 
         ([before], [Fate::Body(after)]) => with_body(step, before, after)?,
         _ => return Err("a step without what it says".to_owned()),
     };
-    let changes = results.iter().zip(messages[n_said..].iter().zip(&fates[n_said..]));
+    // A call without a result of its own has an empty one behind them.
+    let recorded = results.iter().copied().map(Some).chain(std::iter::repeat(None));
+    let changes = recorded.zip(messages[n_said..].iter().zip(&fates[n_said..]));
     if fates[n_said..].iter().all(|fate| *fate == Fate::Stays) {
         return Ok(step);
     }
@@ -122,10 +124,14 @@ pub(super) fn rewrite(step: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> 
     for (result, (before, fate)) in changes {
         match fate {
             Fate::Goes => {}
-            Fate::Stays => kept.push(result.to_vec()),
+            Fate::Stays => kept.extend(result.map(<[u8]>::to_vec)),
             Fate::Body(after) => {
-                let body = changed(get(result, "content"), before.blocks(), after, part)?;
-                kept.push(set(result, "content", &body));
+                let new =
+                    || before.answered_ids().next().map(|id| json!({ "source_call_id": id }).to_string());
+                let result = result.map(<[u8]>::to_vec).or_else(|| Some(new()?.into_bytes()));
+                let result = result.ok_or("a result of no call")?;
+                let body = changed(get(&result, "content"), before.blocks(), after, part)?;
+                kept.push(set(&result, "content", &body));
             }
         }
     }

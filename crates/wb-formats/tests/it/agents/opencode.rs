@@ -203,7 +203,10 @@ fn what_cannot_be_said_is_refused_by_name() {
             "a digest stands in front of all that stays",
         ),
         ([vec![Item::New(&note)], same(cut..n)].concat(), "must be a digest"),
-        ([vec![Item::New(&new), Item::New(&note)], same(cut..n)].concat(), "only restored files can stand"),
+        (
+            [vec![Item::New(&new), Item::New(&note)], same(cut..n)].concat(),
+            "only restored files can be written",
+        ),
         (same(cut..n), "only messages at the end can stay behind a digest"),
         (
             [vec![Item::New(&new)], same(cut..n - 1)].concat(),
