@@ -33,6 +33,8 @@ use crate::requests::native::Native;
 use crate::requests::openai_chat::OpenaiChat;
 use crate::requests::openai_responses::OpenaiResponses;
 use crate::requests::pydantic_ai::PydanticAi;
+use crate::traces::langfuse::{Langfuse, Langsmith};
+use crate::traces::otel_genai::OtelGenai;
 
 const ANTHROPIC: &[Dialect] = &[Dialect::Anthropic];
 const CHAT: &[Dialect] = &[Dialect::OpenaiChat];
@@ -179,7 +181,15 @@ pub static FORMATS: &[FormatRow] = &[
     row(&Atif, "trajectory of ATIF, such as Harbor writes", "none", "per answer"),
     row(&AiSdk, "list of `ModelMessage`s", "unchanged", "none"),
     row(&PydanticAi, "list of messages", "unchanged", "per answer"),
-    row(&Langchain, "list of messages, as `messages_to_dict` writes it", "unchanged", "per answer"),
+    row(
+        &Langchain::DATA,
+        "list of messages, as `messages_to_dict` writes it, flat, or as constructors",
+        "unchanged",
+        "per answer",
+    ),
+    row(&OtelGenai, "messages of OpenTelemetry, spans that hold them, or OTLP JSON", "none", "of the answer"),
+    row(&Langfuse, "generations of Langfuse", "none", "of the answer"),
+    row(&Langsmith, "runs of LangSmith", "none", "of the answer"),
     FormatRow {
         dialects: ANTHROPIC,
         system_keys: Some(&["system"]),

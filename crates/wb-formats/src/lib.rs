@@ -36,6 +36,7 @@ mod kit;
 mod shapes;
 mod requests;
 mod logs;
+mod traces;
 mod agents;
 mod formats;
 mod created;

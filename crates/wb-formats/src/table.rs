@@ -6,6 +6,13 @@ use wb_record::Abilities;
 
 use crate::formats::{FORMATS, FormatRow};
 
+/// The page's text about traces.
+const TRACES: &str = "
+Of each trace in `otel-genai`, `langfuse` and `langsmith` the session is one row: the request with the most messages,
+the last of equals; once one was compacted, that one. Its system text is read with it, and its answer if that calls
+no tool; both stay as they are. Other rows are not changed, nor are the messages that they repeat.
+";
+
 /// The page's text about new sessions.
 const NEW_SESSIONS: &str = "
 `wb convert FILE --to claude-code|codex|pi` writes a new session of one of these agents from the messages of any
@@ -28,7 +35,7 @@ pub fn formats_table() -> String {
             let _ = writeln!(page, "- `{}`, {}: {why}", format.name(), parts.join(", "));
         }
     }
-    page + &files_table() + NEW_SESSIONS
+    page + &files_table() + TRACES + NEW_SESSIONS
 }
 
 /// Returns the parts of a compaction or repair that cannot be written, by the reason.

@@ -12,8 +12,8 @@ use wb_message::{Message, ToolRole, ToolVocabulary};
 use wb_record::json::{elements, find, text};
 use wb_record::splice::Joint;
 use wb_record::{
-    Abilities, Confidence, Document, Format, FormatError, Lines, Note, Numbers, ONLY_CONVERSATION,
-    PartReader, Parts, Probe, ProbedValue, Span, Stamp, UsageAt, View,
+    Abilities, Confidence, Document, Format, FormatError, Lines, Note, Numbers, PartReader, Parts, Probe,
+    ProbedValue, Span, Stamp, UsageAt, View,
 };
 use wb_session::iso_ms;
 
@@ -99,7 +99,7 @@ impl Layout for QwenCode {
             };
             records.extend(found.into_iter().map(|it| start + it.start..start + it.end));
         }
-        Ok(vec![List { name: ONLY_CONVERSATION.to_owned(), records, joint: Joint::Line, behind: None }])
+        Ok(vec![List::new(records, Joint::Line)])
     }
 
     fn shape(&self) -> &dyn Shape {

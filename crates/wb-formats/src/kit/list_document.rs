@@ -20,9 +20,10 @@ use wb_record::{
 };
 
 use super::appended::refused;
+use super::embedded::plain;
 use super::list_render::Render;
 use super::log::{line_of, span_in};
-use super::message_list::{Layout, List, Record, held};
+use super::message_list::{Layout, List, Record, Shape, held};
 use super::missing_roles::{has_lost_role, side_of};
 
 /// Opens a document of lists.
@@ -63,11 +64,15 @@ impl Document for ListDocument {
     }
 
     fn lost_roles(&self, conversation: &str) -> Result<Vec<MissingRole>, FormatError> {
-        let (parts, shape) = (self.source(), self.layout.shape());
+        let source = self.list(conversation)?;
+        if source.is_escaped {
+            return Ok(Vec::new());
+        }
+        let (parts, shape) = (self.source(), self.shape(source));
         let (mut sides, mut read) = (Vec::new(), Record::default());
-        for place in &self.list(conversation)?.records {
+        for place in &source.records {
             let record = parts.bytes(&span_in(0, place))?;
-            if self.record(&record, &mut read).is_err() {
+            if read_record(shape, &record, &mut read).is_err() {
                 continue;
             }
             let is_lost = read.messages.is_empty() && has_lost_role(shape, &record);
@@ -142,18 +147,9 @@ impl ListDocument {
         self.lists.iter().find(|list| list.name == conversation).ok_or(FormatError::Empty)
     }
 
-    /// Reads a record; half of a surrogate pair in it becomes U+FFFD.
-    fn record(&self, record: &[u8], into: &mut Record) -> Result<(), serde_json::Error> {
-        into.clear();
-        let shape = self.layout.shape();
-        let Some(text) = wb_record::lines::utf8(record) else {
-            // This reports the error.
-            return serde_json::from_slice::<Value>(record).map(drop);
-        };
-        shape.read(text, into).or_else(|error| match repair_surrogates(record) {
-            Cow::Owned(record) => shape.read(std::str::from_utf8(&record).unwrap_or_default(), into),
-            Cow::Borrowed(_) => Err(error),
-        })
+    /// Returns the conversion of the records of a list.
+    fn shape(&self, list: &List) -> &dyn Shape {
+        list.layout.unwrap_or(self.layout).shape()
     }
 
     /// Reads the messages of a list.
@@ -172,12 +168,13 @@ impl ListDocument {
         };
         reading.view.messages.reserve(list.records.len());
         reading.view.provenance.reserve(list.records.len());
-        let mut read = Record::default();
-        for place in list.records.iter().chain(&list.behind) {
+        let (mut read, shape) = (Record::default(), self.shape(list));
+        for place in list.ahead.iter().chain(&list.records).chain(&list.behind) {
             let span = span_in(0, place);
-            let record = parts.bytes(&span)?;
-            match self.record(&record, &mut read) {
-                Ok(()) if read.messages.is_empty() && has_lost_role(self.layout.shape(), &record) => {
+            let bytes = parts.bytes(&span)?;
+            let record = if list.is_escaped { plain(&bytes) } else { Cow::Borrowed(&*bytes) };
+            match read_record(shape, &record, &mut read) {
+                Ok(()) if read.messages.is_empty() && has_lost_role(shape, &record) => {
                     reading.lost.push(place.start);
                 }
                 Ok(()) if read.is_of_nobody => reading.of_nobody.push(place.start),
@@ -197,6 +194,19 @@ impl ListDocument {
         forget_stale_usage(&view.messages, &mut view.usage);
         Ok(view)
     }
+}
+
+/// Reads a record; half of a surrogate pair in it becomes U+FFFD.
+fn read_record(shape: &dyn Shape, record: &[u8], into: &mut Record) -> Result<(), serde_json::Error> {
+    into.clear();
+    let Some(text) = wb_record::lines::utf8(record) else {
+        // This reports the error.
+        return serde_json::from_slice::<Value>(record).map(drop);
+    };
+    shape.read(text, into).or_else(|error| match repair_surrogates(record) {
+        Cow::Owned(record) => shape.read(std::str::from_utf8(&record).unwrap_or_default(), into),
+        Cow::Borrowed(_) => Err(error),
+    })
 }
 
 /// A view that grows record by record.

@@ -8,6 +8,7 @@ use wb_record::splice::{Piece, splices};
 use wb_record::{Bytes, Change, ChangeSet, Item, NotExpressible, Parts, Stamp, Wanted};
 
 use super::appended::message_of;
+use super::embedded::{escaped, plain};
 use super::log::span_in;
 use super::message_list::{Fate, Layout, List};
 use super::records::bytes_of;
@@ -50,6 +51,21 @@ impl Render<'_> {
         changes.map_err(NotExpressible::unreadable)
     }
 
+    /// Returns the layout of the records.
+    fn layout(&self) -> &'static dyn Layout {
+        self.list.layout.unwrap_or(self.layout)
+    }
+
+    /// Returns a record without the escapes of a list in a string.
+    fn plain<'b>(&self, record: &'b [u8]) -> Cow<'b, [u8]> {
+        if self.list.is_escaped { plain(record) } else { Cow::Borrowed(record) }
+    }
+
+    /// Returns a record as the list holds it.
+    fn as_text(&self, record: Vec<u8>) -> Vec<u8> {
+        if self.list.is_escaped { escaped(&record) } else { record }
+    }
+
     /// Returns the bytes of a record.
     fn record(&self, number: usize) -> Result<Cow<'_, [u8]>, NotExpressible> {
         bytes_of(self.parts, &span_in(0, &self.list.records[number]))
@@ -57,7 +73,7 @@ impl Render<'_> {
 
     /// Returns the content of the new list.
     fn pieces(&self) -> Result<Vec<Piece>, NotExpressible> {
-        let mut rest = self.wanted.items;
+        let mut rest = self.without_ahead()?;
         let (mut pieces, mut last) = (Vec::new(), None);
         while let Some((item, others)) = rest.split_first() {
             if last == Some(self.list.records.len()) {
@@ -86,6 +102,22 @@ impl Render<'_> {
         }
     }
 
+    /// Returns the items behind a record that precedes the list.
+    fn without_ahead(&self) -> Result<&[Item<'_>], NotExpressible> {
+        let is_ahead = |at: usize| {
+            let place = self.wanted.view.provenance.places(at).first();
+            let start = self.list.ahead.as_ref().map(|ahead| ahead.start as u64);
+            start.is_some() && place.map(|place| place.record.at) == start
+        };
+        let n = (0..self.wanted.view.messages.len()).take_while(|at| is_ahead(*at)).count();
+        let items = self.wanted.items;
+        let stays = |(at, item): (usize, &Item<'_>)| matches!(item, Item::Same(same) if *same == at);
+        if items.len() >= n && items[..n].iter().enumerate().all(stays) {
+            return Ok(&items[n..]);
+        }
+        Err(self.refused("the system text is outside of the list, where it stays"))
+    }
+
     /// Joins each new record with an adjacent one, if the format requires it.
     fn in_turns(&self, pieces: Vec<Piece>) -> Result<Vec<Piece>, NotExpressible> {
         let mut turns: Vec<Piece> = Vec::with_capacity(pieces.len());
@@ -95,7 +127,8 @@ impl Render<'_> {
             let is_there = matches!(piece, Piece::Stays(_));
             let one = match turns.last() {
                 Some(last) if !(was_there && is_there) => {
-                    self.layout.joined(&self.bytes(last)?, &self.bytes(&piece)?)
+                    let (one, next) = (self.bytes(last)?, self.bytes(&piece)?);
+                    self.layout().joined(&self.plain(&one), &self.plain(&next)).map(|it| self.as_text(it))
                 }
                 _ => None,
             };
@@ -114,8 +147,9 @@ impl Render<'_> {
             return Ok(pieces);
         }
         let number = |(nth, piece): (usize, Piece)| {
-            let record = self.layout.number(&self.bytes(&piece)?, nth).map_err(|why| self.refused(why))?;
-            Ok(record.map_or(piece, Piece::New))
+            let record = self.layout().number(&self.plain(&self.bytes(&piece)?), nth);
+            let record = record.map_err(|why| self.refused(why))?;
+            Ok(record.map_or(piece, |record| Piece::New(self.as_text(record))))
         };
         pieces.into_iter().enumerate().map(number).collect()
     }
@@ -134,8 +168,8 @@ impl Render<'_> {
         let stamp = self.wanted.stamp;
         // Each new record has ids of its own.
         let stamp = Stamp { seed: stamp.seed.wrapping_add(nth as u64), ..stamp.clone() };
-        let written = self.layout.shape().write(message, &stamp);
-        written.map(Piece::New).map_err(|why| self.refused(why))
+        let written = self.layout().shape().write(message, &stamp);
+        written.map(|record| Piece::New(self.as_text(record))).map_err(|why| self.refused(why))
     }
 
     /// Returns the new form of a record that holds message `at` and keeps these items.
@@ -165,8 +199,8 @@ impl Render<'_> {
             return Ok(Some(Piece::Stays(number)));
         }
         let before = &self.wanted.view.messages[messages];
-        let rewritten = self.layout.shape().rewrite(&self.record(number)?, before, &fates);
-        rewritten.map(|record| Some(Piece::New(record))).map_err(|why| self.refused(why))
+        let rewritten = self.layout().shape().rewrite(&self.plain(&self.record(number)?), before, &fates);
+        rewritten.map(|record| Some(Piece::New(self.as_text(record)))).map_err(|why| self.refused(why))
     }
 
     /// Returns the messages of a record, of which `at` is one.

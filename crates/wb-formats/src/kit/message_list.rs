@@ -147,12 +147,32 @@ pub(crate) struct List {
     pub(crate) records: Vec<Range<usize>>,
     /// The separator between them.
     pub(crate) joint: Joint,
+    /// A record outside of the list that precedes its first one, such as a system text; it is never
+    /// changed.
+    pub(crate) ahead: Option<Range<usize>>,
     /// A record outside of the list that follows its last one, such as the answer to a request; it
     /// is never changed.
     pub(crate) behind: Option<Range<usize>>,
+    /// The layout of the records, if it is not that of the document.
+    pub(crate) layout: Option<&'static dyn Layout>,
+    /// Set if the list is the text of a string, so that its records are escaped.
+    pub(crate) is_escaped: bool,
 }
 
 impl List {
+    /// Returns the list of the only conversation.
+    pub(crate) fn new(records: Vec<Range<usize>>, joint: Joint) -> Self {
+        Self {
+            name: ONLY_CONVERSATION.to_owned(),
+            records,
+            joint,
+            ahead: None,
+            behind: None,
+            layout: None,
+            is_escaped: false,
+        }
+    }
+
     /// Returns the list at the end of a path of keys, or the text itself without keys; an empty
     /// list if there is none.
     pub(crate) fn at_path(text: &[u8], path: &[&str]) -> Result<Self, FormatError> {
@@ -177,7 +197,7 @@ impl List {
             serde_json::from_slice(array).map_err(|error| FormatError::from_json(1, &error))?;
         let place = |value: &&RawValue| place_in(text, value.get());
         let records = values.iter().filter_map(place).collect();
-        Ok(Self { name: ONLY_CONVERSATION.to_owned(), records, joint: Joint::Comma, behind: None })
+        Ok(Self::new(records, Joint::Comma))
     }
 
     /// Returns the list of the records in all lines that are not blank, given the position of a
@@ -193,7 +213,7 @@ impl List {
             let record = record_in(line.bytes);
             records.extend(record.map(|record| start + record.start..start + record.end));
         }
-        Ok(Self { name: ONLY_CONVERSATION.to_owned(), records, joint: Joint::Line, behind: None })
+        Ok(Self::new(records, Joint::Line))
     }
 
     /// Returns the ranges to replace the records: lines with their line feed.

@@ -14,6 +14,7 @@ use crate::kit::message_list::{Fate, Layout, Record, Shape};
 use crate::kit::picture::picture;
 use crate::kit::request_probe::{has_part, is_request, messages_of};
 use crate::shapes::content_value::{SpeakerRecord, changed_parts, content, in_users_place, raw_list, result};
+use crate::shapes::otel_message;
 use crate::shapes::parted_record::rewrite_content;
 
 /// Messages of the AI SDK, versions 4 to 6: a list of them, or an object that holds one under
@@ -49,16 +50,26 @@ impl Format for AiSdk {
 /// Recognizes AI SDK messages for the screen, which have calls and results in parts next to the
 /// text.
 pub(crate) fn is_for_screen(probe: &Probe) -> bool {
+    let is_part = |part: &ProbedValue| match part.r#type.as_str() {
+        "" => false,
+        "text" | "reasoning" => part.has("text"),
+        _ => true,
+    };
     let is_one = |message: &ProbedValue| {
-        let is_parted = message.has("parts") && !message.has("kind");
+        let is_parted =
+            !message.has("kind") && message.parts.as_deref().is_some_and(|it| it.elements().any(is_part));
         match message.role.as_str() {
             "assistant" | "system" => is_parted || message.has("toolInvocations"),
             "user" => is_parted && message.has("id"),
             _ => false,
         }
     };
-    let in_document = |first: &ProbedValue| messages_of(first).into_iter().any(is_one);
-    probe.first().is_some_and(in_document) || probe.values.iter().any(is_one)
+    let are_shown = |messages: &[&ProbedValue]| {
+        let is_other = messages.iter().any(|message| otel_message::is_message(message));
+        messages.iter().any(|message| is_one(message)) && !is_other
+    };
+    let in_document = |first: &ProbedValue| are_shown(&messages_of(first));
+    probe.first().is_some_and(in_document) || are_shown(&probe.values.iter().collect::<Vec<_>>())
 }
 
 impl Layout for AiSdk {

@@ -10,3 +10,4 @@ pub(crate) mod server_block;
 pub(crate) mod anthropic_block;
 pub(crate) mod anthropic_message;
 pub(crate) mod chat_message;
+pub(crate) mod otel_message;

@@ -76,6 +76,8 @@ pub struct ProbedValue {
     pub others: Vec<ProbedValue>,
     /// The value under `contents`, `input`, `history` or `simulations`.
     pub listed: Option<Box<ProbedValue>>,
+    /// The value under `parts`.
+    pub parts: Option<Box<ProbedValue>>,
     /// The value under `tools`.
     pub tools: Option<Box<ProbedValue>>,
 }
@@ -172,6 +174,7 @@ impl<'de> Visitor<'de> for Look<'_> {
                 "contents" | "input" | "history" | "simulations" => {
                     map.next_value_seed(Look(self.0.listed.insert(Box::default())))?;
                 }
+                "parts" => map.next_value_seed(Look(self.0.parts.insert(Box::default())))?,
                 "tools" => map.next_value_seed(Look(self.0.tools.insert(Box::default())))?,
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }

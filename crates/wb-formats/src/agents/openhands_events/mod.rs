@@ -200,7 +200,7 @@ fn runs(parts: &dyn Parts, whole: &[u8]) -> Result<(Vec<List>, LogEnd), FormatEr
             name = format!("{name}/{}", line.number);
         }
         let records = history.into_iter().flat_map(at).collect();
-        runs.push(List { name, records, joint: wb_record::splice::Joint::Comma, behind: None });
+        runs.push(List { name, ..List::new(records, wb_record::splice::Joint::Comma) });
     })?;
     Ok((runs, end))
 }

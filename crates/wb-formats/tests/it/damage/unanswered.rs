@@ -271,6 +271,16 @@ impl Case {
         )
     }
 
+    fn otel(self) -> Vec<Value> {
+        let text = |said: &str| json!({ "type": "text", "content": said });
+        let call = |id: &str| json!({ "type": "tool_call", "id": id, "name": NAME, "arguments": {} });
+        self.session(
+            |said| json!({ "role": "user", "parts": [text(said)] }),
+            [json!({ "role": "assistant", "parts": self.each(call) })],
+            |id| json!({ "role": "tool", "parts": [{ "type": "tool_call_response", "id": id, "response": "a.rs" }] }),
+        )
+    }
+
     /// Results are in the step of their calls.
     fn atif(self) -> Vec<Value> {
         let call = |id: &str| json!({ "tool_call_id": id, "function_name": NAME, "arguments": {} });
@@ -407,6 +417,13 @@ pub(crate) fn composed(format: &str, case: Case) -> Option<Vec<u8>> {
         "ai-sdk" => object(&case.ai_sdk().into()),
         "pydantic-ai" => object(&case.pydantic().into()),
         "langchain" => object(&case.langchain().into()),
+        "otel-genai" => object(&case.otel().into()),
+        "langfuse" => object(
+            &json!([{ "type": "GENERATION", "traceId": "t", "input": case.chat(plain), "output": null }]),
+        ),
+        "langsmith" => lines(&[
+            json!({ "run_type": "llm", "trace_id": "t", "inputs": { "messages": case.chat(plain) } }),
+        ]),
         "anthropic-messages" => {
             object(&json!({ "model": "m", "max_tokens": 9, "messages": case.anthropic() }))
         }

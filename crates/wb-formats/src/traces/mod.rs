@@ -1,0 +1,5 @@
+//! Traces of observability: spans and rows, each of which holds the messages of one request.
+
+mod rows;
+pub(crate) mod otel_genai;
+pub(crate) mod langfuse;
