@@ -1,7 +1,6 @@
-//! Training of the weights in `weights.txt` on labelled texts.
+//! Training of the weights in `weights.txt` on labelled texts, by a test that compares them.
 //!
-//! `cargo test -p wb-language train -- --ignored --nocapture` writes them and prints the figures of
-//! a cross-validation: each fifth of the texts, with the weights that the others give.
+//! `WB_WRITE=1 cargo test -p wb-language weights` writes the file instead.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -17,8 +16,6 @@ const TEXTS: [&str; 3] = [
     include_str!("../../../../fixtures/rules/composed.jsonl"),
     include_str!("../../../../fixtures/rules/sessions-tuned.jsonl"),
 ];
-/// The folds of the cross-validation.
-const N_FOLDS: usize = 5;
 /// The passes over the texts, and how far each example moves the weights.
 const N_PASSES: usize = 10;
 const RATE: f64 = 0.1;
@@ -55,8 +52,6 @@ impl Labelled {
 struct Example {
     traits: Vec<Trait>,
     is_rule: bool,
-    fold: usize,
-    set: usize,
 }
 
 #[derive(Default)]
@@ -68,17 +63,15 @@ struct Examples {
 impl Examples {
     fn read() -> Self {
         let mut examples = Self::default();
-        for (set, rows) in TEXTS.iter().enumerate() {
-            for (nth, line) in rows.lines().enumerate() {
-                let row: Labelled = serde_json::from_str(line).unwrap();
-                examples.add(&row, nth % N_FOLDS, set);
-                row.alone().iter().for_each(|it| examples.add(it, nth % N_FOLDS, set));
-            }
+        for line in TEXTS.iter().flat_map(|rows| rows.lines()) {
+            let row: Labelled = serde_json::from_str(line).unwrap();
+            examples.add(&row);
+            row.alone().iter().for_each(|it| examples.add(it));
         }
         examples
     }
 
-    fn add(&mut self, row: &Labelled, fold: usize, set: usize) {
+    fn add(&mut self, row: &Labelled) {
         let label =
             |rule: &String| row.text.find(rule.as_str()).map(|start| start..start + rule.len()).unwrap();
         let labels: Vec<_> = row.rules.iter().map(label).collect();
@@ -93,13 +86,13 @@ impl Examples {
                 traits.push(it);
                 self.names.entry(it).or_insert_with(name);
             });
-            self.all.push(Example { traits, is_rule, fold, set });
+            self.all.push(Example { traits, is_rule });
         }
     }
 }
 
 /// Weights by logistic regression, with steps that become smaller for each trait.
-fn train(examples: &[&Example]) -> HashMap<Trait, f64> {
+fn train(examples: &[Example]) -> HashMap<Trait, f64> {
     let mut counts: HashMap<Trait, usize> = HashMap::new();
     for it in examples.iter().flat_map(|it| &it.traits) {
         *counts.entry(*it).or_default() += 1;
@@ -113,7 +106,7 @@ fn train(examples: &[&Example]) -> HashMap<Trait, f64> {
             order.swap(nth, usize::try_from(random >> 33).unwrap() % (nth + 1));
         }
         for nth in &order {
-            let example = examples[*nth];
+            let example = &examples[*nth];
             let traits = || example.traits.iter().filter(|it| counts[it] >= LEAST_SENTENCES);
             let sum: f64 = traits().map(|it| weights.get(it).map_or(0.0, |known| known.0)).sum();
             let off = 1.0 / (1.0 + (-sum).exp()) - f64::from(u8::from(example.is_rule));
@@ -128,46 +121,12 @@ fn train(examples: &[&Example]) -> HashMap<Trait, f64> {
     weights.into_iter().map(|(it, (weight, _))| (it, weight)).collect()
 }
 
-fn score(weights: &HashMap<Trait, f64>, example: &Example) -> f64 {
-    example.traits.iter().filter_map(|it| weights.get(it)).sum()
-}
-
-/// Prints recall and precision for sentences of a set at some thresholds.
-#[expect(clippy::print_stdout, reason = "it is run by hand")]
-fn validate(examples: &[Example], set: usize) {
-    let mut scored = Vec::new();
-    for fold in 0..N_FOLDS {
-        let others: Vec<_> = examples.iter().filter(|it| it.fold != fold || it.set != set).collect();
-        let weights = train(&others);
-        let own = examples.iter().filter(|it| it.fold == fold && it.set == set);
-        scored.extend(own.map(|it| (score(&weights, it), it.is_rule)));
-    }
-    let loss: f64 =
-        scored.iter().map(|(sum, is_rule)| (if *is_rule { -sum } else { *sum }).exp().ln_1p()).sum();
-    print!("set {set}, loss {:.3}:", loss / scored.len() as f64);
-    for threshold in [-0.9, -0.6, -0.3, 0.0, 0.3] {
-        let found = scored.iter().filter(|(sum, _)| *sum > threshold);
-        let (n_found, n_right) = (found.clone().count(), found.filter(|(_, is_rule)| *is_rule).count());
-        let n_rules = scored.iter().filter(|(_, is_rule)| *is_rule).count();
-        print!("  {threshold}: {}/{}", n_right * 100 / n_rules, n_right * 100 / n_found.max(1));
-    }
-    println!();
-}
-
-#[test]
-#[ignore = "writes weights.txt"]
-#[expect(
-    clippy::print_stdout,
-    clippy::cast_possible_truncation,
-    reason = "it is run by hand, and weights are small"
-)]
-#[expect(clippy::disallowed_methods, reason = "it writes a file of the source")]
-fn train_the_weights() {
+/// Returns the text of the file for the labelled texts: a weight, and the traits that have it.
+#[expect(clippy::cast_possible_truncation, reason = "weights are small")]
+fn weights() -> String {
     let examples = Examples::read();
-    (0..TEXTS.len()).for_each(|set| validate(&examples.all, set));
-    let weights = train(&examples.all.iter().collect::<Vec<_>>());
     let mut rows: BTreeMap<i32, Vec<&str>> = BTreeMap::new();
-    for (it, weight) in weights {
+    for (it, weight) in train(&examples.all) {
         let any = if examples.names[&it] == "/any" { -THRESHOLD } else { 0.0 };
         let units = ((weight + any) * UNITS).round() as i32;
         if units.abs() >= LEAST {
@@ -179,6 +138,17 @@ fn train_the_weights() {
         names.sort_unstable();
         writeln!(out, "{weight} {}", names.join(" ")).unwrap();
     }
-    std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/src/rule_score/weights.txt"), out).unwrap();
-    println!("{} weights", rows.values().map(Vec::len).sum::<usize>());
+    out
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "it writes a file of the source on request")]
+fn the_weights_are_those_that_the_texts_give() {
+    let trained = weights();
+    if std::env::var_os("WB_WRITE").is_some() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/rule_score/weights.txt");
+        std::fs::write(path, &trained).unwrap();
+    } else {
+        assert!(trained == include_str!("weights.txt"), "WB_WRITE=1 writes other weights");
+    }
 }
