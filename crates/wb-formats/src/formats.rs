@@ -33,7 +33,7 @@ use crate::requests::native::Native;
 use crate::requests::openai_chat::OpenaiChat;
 use crate::requests::openai_responses::OpenaiResponses;
 use crate::requests::pydantic_ai::PydanticAi;
-use crate::traces::langfuse::{Langfuse, Langsmith};
+use crate::traces::export::{LANGFUSE, LANGSMITH};
 use crate::traces::otel_genai::OtelGenai;
 
 const ANTHROPIC: &[Dialect] = &[Dialect::Anthropic];
@@ -188,8 +188,8 @@ pub static FORMATS: &[FormatRow] = &[
         "per answer",
     ),
     row(&OtelGenai, "messages of OpenTelemetry, spans that hold them, or OTLP JSON", "none", "of the answer"),
-    row(&Langfuse, "generations of Langfuse", "none", "of the answer"),
-    row(&Langsmith, "runs of LangSmith", "none", "of the answer"),
+    row(&LANGFUSE, "generations of Langfuse", "none", "of the answer"),
+    row(&LANGSMITH, "runs of LangSmith", "none", "of the answer"),
     FormatRow {
         dialects: ANTHROPIC,
         system_keys: Some(&["system"]),

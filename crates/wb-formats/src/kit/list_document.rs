@@ -20,7 +20,7 @@ use wb_record::{
 };
 
 use super::appended::refused;
-use super::embedded::plain;
+use super::json_in_string::plain;
 use super::list_render::Render;
 use super::log::{line_of, span_in};
 use super::message_list::{Layout, List, Record, Shape, held};

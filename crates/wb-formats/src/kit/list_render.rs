@@ -8,7 +8,7 @@ use wb_record::splice::{Piece, splices};
 use wb_record::{Bytes, Change, ChangeSet, Item, NotExpressible, Parts, Stamp, Wanted};
 
 use super::appended::message_of;
-use super::embedded::{escaped, plain};
+use super::json_in_string::{escaped, plain};
 use super::log::span_in;
 use super::message_list::{Fate, Layout, List};
 use super::records::bytes_of;

@@ -12,7 +12,7 @@ pub(crate) mod appended;
 pub(crate) mod records;
 pub(crate) mod picture;
 pub(crate) mod message_list;
-pub(crate) mod embedded;
+pub(crate) mod json_in_string;
 pub(crate) mod missing_roles;
 pub(crate) mod list_render;
 pub(crate) mod list_document;

@@ -7,6 +7,7 @@ use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER, digest_body};
 use wb_message::{Block, Content, Message};
 use wb_record::json::{elements, get, set};
 
+use crate::kit::json_text::text;
 use crate::kit::loose::Text;
 
 /// A record with a role and a content.
@@ -20,6 +21,9 @@ pub(crate) struct SpeakerRecord<'a> {
 
 /// A function that writes a block as a part, or returns the reason why it cannot.
 pub(crate) type Write = fn(&Block) -> Result<Value, String>;
+
+/// A function that reads a part.
+pub(crate) type Read = fn(&str) -> Block;
 
 /// Returns a body as JSON: a text where it is one.
 pub(crate) fn content(body: &Content, write: Write) -> Result<Value, String> {
@@ -110,6 +114,25 @@ pub(crate) fn digest_text(message: &Message) -> Result<String, String> {
     digest_body(message)
         .map(|body| format!("{header}\n{body}"))
         .ok_or_else(|| format!("a new message of the kind {}", wb_message::outline::role(message)))
+}
+
+/// Reads a body: a text, or parts.
+pub(crate) fn body_of(json: Option<&RawValue>, read: Read) -> Content {
+    let plain = json.and_then(|json| text(json.get()));
+    plain.map_or_else(|| Content::Blocks(parts_of(json, read)), Content::Text)
+}
+
+/// Reads the blocks of a body: of a text one, of an empty text none.
+pub(crate) fn blocks_of(json: Option<&RawValue>, read: Read) -> Vec<Block> {
+    match json.and_then(|json| text(json.get())) {
+        Some(text) if text.is_empty() => Vec::new(),
+        Some(text) => vec![Block::Text { text }],
+        None => parts_of(json, read),
+    }
+}
+
+fn parts_of(json: Option<&RawValue>, read: Read) -> Vec<Block> {
+    raw_list(json).into_iter().map(|part| read(part.get())).collect()
 }
 
 /// Returns the JSON of the elements of a list; none if it is not a list.

@@ -2,4 +2,4 @@
 
 mod rows;
 pub(crate) mod otel_genai;
-pub(crate) mod langfuse;
+pub(crate) mod export;

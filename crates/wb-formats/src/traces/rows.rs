@@ -14,7 +14,7 @@ use wb_record::json::{elements, find, get, members, text};
 use wb_record::splice::Joint;
 use wb_record::{Confidence, FormatError, MemoryParts, Note, Parts, Probe, ProbedValue, UsageAt, View};
 
-use crate::kit::embedded::{Embedded, plain};
+use crate::kit::json_in_string::{InnerJson, plain};
 use crate::kit::json_text::body_of;
 use crate::kit::log::LogEnd;
 use crate::kit::message_list::{Layout, List, Record};
@@ -145,7 +145,7 @@ const RECORD: &str = "instrumentations record messages only if their option for 
 
 /// Returns the list of a request; `None` if its messages are of no known form.
 fn list(document: &[u8], row: &TraceRow, layouts: &[&'static dyn Layout]) -> Option<List> {
-    let value = Embedded::new(document, row.input.clone())?;
+    let value = InnerJson::new(document, row.input.clone())?;
     let json = unnested(value.json());
     let shift = json.start;
     let inner = MemoryParts::from_bytes(&value.json()[json]);
@@ -214,7 +214,7 @@ fn unnested(json: &[u8]) -> Range<usize> {
 
 /// Returns the place of a value, or of the text of a string without its quotation marks.
 fn content_of(document: &[u8], place: Range<usize>) -> Option<Range<usize>> {
-    let value = Embedded::new(document, place)?;
+    let value = InnerJson::new(document, place)?;
     Some(value.place(0..value.json().len()))
 }
 
@@ -231,7 +231,7 @@ const ANSWERS: [&[&str]; 7] = [
 
 /// Returns the place of the message in what a request returned.
 fn answer_in(document: &[u8], place: Range<usize>) -> Option<Range<usize>> {
-    let value = Embedded::new(document, place)?;
+    let value = InnerJson::new(document, place)?;
     let inner = ANSWERS.iter().find_map(|path| at_path(value.json(), path)).unwrap_or(0..value.json().len());
     let answer = &value.json()[inner.clone()];
     let says = ["role", "kwargs", "type"].iter().any(|key| get(answer, key).is_some());

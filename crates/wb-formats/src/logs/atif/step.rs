@@ -6,16 +6,16 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 use wb_budget::Usage;
-use wb_message::{Block, Content, Message};
+use wb_message::{Block, Message};
 use wb_record::json::{get, text as text_at};
 use wb_session::parse_iso_ms;
 
-use crate::kit::json_text::{arguments, compact, text};
+use crate::kit::json_text::{arguments, compact};
 use crate::kit::loose::{Count, Text};
 use crate::kit::message_list::Record;
 use crate::kit::picture::picture;
 use crate::kit::usage::usage_with_cache;
-use crate::shapes::content_value::raw_list;
+use crate::shapes::content_value::{blocks_of, body_of, raw_list};
 
 /// The kind of message that shows an observation without a call.
 pub(super) const OBSERVATION: &str = "observation";
@@ -77,7 +77,7 @@ pub(super) fn read(record: &str, into: &mut Record) -> Result<(), serde_json::Er
         Some("system") => into.messages.extend(system(&step, results.is_empty())),
         Some("user") => {
             let timestamp = step.timestamp.as_str().and_then(parse_iso_ms).unwrap_or(0);
-            into.messages.push(Message::User { content: body(step.message), timestamp });
+            into.messages.push(Message::User { content: body_of(step.message, part), timestamp });
         }
         Some("agent") => {
             (into.usage, into.model) = (usage(&step), step.model_name.0.clone().map(Cow::into_owned));
@@ -109,7 +109,7 @@ fn results<'a>(step: &StepMembers<'a>) -> Vec<StepResult<'a>> {
 
 /// Returns the text of a step of the system; `None` if it only has an observation.
 fn system(step: &StepMembers<'_>, is_alone: bool) -> Option<Message> {
-    let body = body(step.message);
+    let body = body_of(step.message, part);
     (is_alone || body.texts().any(|text| !text.is_empty())).then(|| Message::custom("system", body))
 }
 
@@ -122,7 +122,7 @@ fn answer(step: &StepMembers<'_>, calls: &[StepCall<'_>]) -> Vec<Block> {
         name: call.function_name.as_str().unwrap_or_default().to_owned(),
         input: call.arguments.map_or_else(|| json!({}), |json| arguments(json.get())),
     });
-    thinking.into_iter().chain(blocks(step.message)).chain(calls).collect()
+    thinking.into_iter().chain(blocks_of(step.message, part)).chain(calls).collect()
 }
 
 /// Returns the messages of results. One that does not name its call answers the call at its
@@ -141,7 +141,7 @@ fn name_of<'r>(result: &'r StepResult<'_>) -> Option<&'r str> {
 }
 
 fn result_message(result: &StepResult<'_>, nth: usize, calls: &[StepCall<'_>]) -> Message {
-    let content = blocks(result.content);
+    let content = blocks_of(result.content, part);
     let named = name_of(result);
     let id = named.or_else(|| calls.get(nth).and_then(|call| call.tool_call_id.as_str()));
     let Some(id) = id else { return Message::custom(OBSERVATION, content) };
@@ -161,24 +161,9 @@ fn is_failure(extra: &RawValue) -> bool {
     FAILURES.iter().any(|key| get(extra.get().as_bytes(), key) == Some(b"true"))
 }
 
-/// Returns a body: a text, or parts.
-fn body(json: Option<&RawValue>) -> Content {
-    let plain = json.and_then(|json| text(json.get()));
-    plain.map_or_else(|| Content::Blocks(blocks(json)), Content::Text)
-}
-
-/// Returns the blocks of a body: of a text one, of an empty text none.
-fn blocks(json: Option<&RawValue>) -> Vec<Block> {
-    match json.and_then(|json| text(json.get())) {
-        Some(text) if text.is_empty() => Vec::new(),
-        Some(text) => vec![Block::Text { text }],
-        None => raw_list(json).into_iter().map(part).collect(),
-    }
-}
-
 /// Reads a part; one without a matching block becomes a text with its JSON.
-fn part(json: &RawValue) -> Block {
-    let bytes = json.get().as_bytes();
+fn part(json: &str) -> Block {
+    let bytes = json.as_bytes();
     let known = match text_at(bytes, &["type"]).as_deref() {
         Some("text") => text_at(bytes, &["text"]).map(Block::text),
         Some("image") => text_at(bytes, &["source", "path"]).map(|path| picture(&path)),
@@ -187,7 +172,7 @@ fn part(json: &RawValue) -> Block {
         }
         _ => None,
     };
-    known.unwrap_or_else(|| Block::text(compact(json.get())))
+    known.unwrap_or_else(|| Block::text(compact(json)))
 }
 
 /// Reads the usage of a step that is one request; cached tokens are part of its prompt.

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use wb_message::{Block, Content, Message};
+use wb_message::Message;
 use wb_record::json::{get, set};
 use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp};
 
@@ -18,7 +18,7 @@ use crate::kit::loose::{Count, Text};
 use crate::kit::message_list::{Fate, Layout, List, Record, Shape, held};
 use crate::kit::request_probe::messages_of;
 use crate::kit::usage::usage_with_cache;
-use crate::shapes::content_value::{changed, content, in_users_place, raw_list, result};
+use crate::shapes::content_value::{blocks_of, body_of, changed, content, in_users_place, raw_list, result};
 use answer::{CallList, answer, answer_value, rewrite_answer};
 use part::{block, part};
 
@@ -214,14 +214,14 @@ impl Shape for LangchainShape {
         let inner = envelope.data(record.as_bytes()).unwrap_or(b"{}");
         let data: LangchainData<'_> = serde_json::from_slice(inner)?;
         into.messages.push(match outer.speaker(envelope) {
-            Some(LangchainSpeaker::System) => Message::custom("system", body(data.content)),
-            Some(LangchainSpeaker::User) => Message::user(body(data.content)),
+            Some(LangchainSpeaker::System) => Message::custom("system", body_of(data.content, block)),
+            Some(LangchainSpeaker::User) => Message::user(body_of(data.content, block)),
             Some(LangchainSpeaker::Model) => {
                 (into.usage, into.model) = (usage(data.usage_metadata), model(data.response_metadata));
                 Message::assistant_blocks(answer(data.content, data.tool_calls, data.invalid_tool_calls))
             }
             Some(LangchainSpeaker::Tool) => Message::ToolResult {
-                content: blocks(data.content),
+                content: blocks_of(data.content, block),
                 is_error: data.status.as_str() == Some("error"),
                 tool_call_id: data.tool_call_id.into_string(),
                 tool_name: data.name.into_string(),
@@ -288,21 +288,6 @@ impl LangchainShape {
 /// The classes of new messages, by their types.
 const CLASSES: [(&str, &str); 3] =
     [("system", "SystemMessage"), ("ai", "AIMessage"), ("tool", "ToolMessage")];
-
-/// Returns a body: a text, or parts.
-fn body(json: Option<&RawValue>) -> Content {
-    let plain = json.and_then(|json| text(json.get()));
-    plain.map_or_else(|| Content::Blocks(blocks(json)), Content::Text)
-}
-
-/// Returns the blocks of a body: of a text one, of an empty text none.
-fn blocks(json: Option<&RawValue>) -> Vec<Block> {
-    match json.and_then(|json| text(json.get())) {
-        Some(text) if text.is_empty() => Vec::new(),
-        Some(text) => vec![Block::Text { text }],
-        None => raw_list(json).into_iter().map(|json| block(json.get())).collect(),
-    }
-}
 
 /// Reads the usage of a request; cached tokens are part of its prompt.
 fn usage(json: Option<&RawValue>) -> Option<wb_budget::Usage> {

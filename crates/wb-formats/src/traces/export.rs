@@ -21,30 +21,36 @@ use crate::shapes::chat_message::ChatShape;
 static LAYOUTS: [&dyn Layout; 6] =
     [&OtelGenai, &AiSdk, &Langchain::DATA, &GeminiContents, &AnthropicMessages, &OpenaiChat];
 
-/// Observations of Langfuse, as a JSON value or JSON lines: rows, lists of them, or traces that
-/// hold them.
+/// Rows of requests as a service exports them, as a JSON value or JSON lines: rows, lists of them,
+/// or traces that hold them.
 ///
-/// Each trace is a conversation: its generation with the most messages, the last of equals, and the
+/// Each trace is a conversation: its request with the most messages, the last of equals, and the
 /// answer to it without calls, which stays.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Langfuse;
-
-/// Runs of LangSmith, as a JSON value or JSON lines; otherwise like [`Langfuse`].
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Langsmith;
-
-/// Returns whether the first values are a document, a row or a list of rows with these keys, and
-/// the head contains a word.
-fn is_of_rows(probe: &Probe, keys: &[&str], word: &[u8]) -> bool {
-    let has_all = |row: &ProbedValue| keys.iter().all(|key| row.has(key));
-    let first = probe.first().map(|it| if it.is_list { it.inner.as_deref().unwrap_or(it) } else { it });
-    first.is_some_and(|first| has_all(first) || first.has("observations") || first.has("runs"))
-        && memmem::find(&probe.head, word).is_some()
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TraceExport {
+    name: &'static str,
+    /// The keys of a row.
+    keys: &'static [&'static str],
+    /// A text near the start of an export.
+    word: &'static [u8],
+    read: ReadRow,
 }
 
-impl Format for Langfuse {
+/// Observations of Langfuse, of which generations are requests.
+pub(crate) const LANGFUSE: TraceExport = TraceExport {
+    name: "langfuse",
+    keys: &["type", "input", "output"],
+    word: b"\"GENERATION\"",
+    read: GENERATION,
+};
+
+/// Runs of LangSmith, of which those of models are requests.
+pub(crate) const LANGSMITH: TraceExport =
+    TraceExport { name: "langsmith", keys: &["run_type", "inputs"], word: b"\"run_type\"", read: RUN };
+
+impl Format for TraceExport {
     fn name(&self) -> &'static str {
-        "langfuse"
+        self.name
     }
 
     fn abilities(&self) -> Abilities {
@@ -52,41 +58,25 @@ impl Format for Langfuse {
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {
-        let is_it = is_of_rows(probe, &["type", "input", "output"], b"\"GENERATION\"");
+        let has_all = |row: &ProbedValue| self.keys.iter().all(|key| row.has(key));
+        let is_row = |row: &ProbedValue| has_all(row) || row.has("observations") || row.has("runs");
+        let first = probe.first().map(|it| if it.is_list { it.inner.as_deref().unwrap_or(it) } else { it });
+        let is_it = first.is_some_and(is_row) && memmem::find(&probe.head, self.word).is_some();
         if is_it { Confidence::Sure } else { Confidence::No }
     }
 
     fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
-        open(&Self, parts)
+        open(if self.name == LANGFUSE.name { &LANGFUSE } else { &LANGSMITH }, parts)
     }
 }
 
-impl Format for Langsmith {
-    fn name(&self) -> &'static str {
-        "langsmith"
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
-    }
-
-    fn detect(&self, probe: &Probe) -> Confidence {
-        let is_it = is_of_rows(probe, &["run_type", "inputs"], b"\"run_type\"");
-        if is_it { Confidence::Sure } else { Confidence::No }
-    }
-
-    fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
-        open(&Self, parts)
-    }
-}
-
-impl Layout for Langfuse {
+impl Layout for TraceExport {
     fn is_lines(&self, parts: &dyn Parts) -> io::Result<bool> {
         is_lines(parts)
     }
 
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
-        lists(parts, GENERATION, &LAYOUTS)
+        lists(parts, self.read, &LAYOUTS)
     }
 
     fn shape(&self) -> &dyn Shape {
@@ -94,25 +84,7 @@ impl Layout for Langfuse {
     }
 
     fn complete(&self, parts: &dyn Parts, list: &List, view: &mut View) {
-        complete(parts, GENERATION, list, view);
-    }
-}
-
-impl Layout for Langsmith {
-    fn is_lines(&self, parts: &dyn Parts) -> io::Result<bool> {
-        is_lines(parts)
-    }
-
-    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
-        lists(parts, RUN, &LAYOUTS)
-    }
-
-    fn shape(&self) -> &dyn Shape {
-        &ChatShape::PLAIN
-    }
-
-    fn complete(&self, parts: &dyn Parts, list: &List, view: &mut View) {
-        complete(parts, RUN, list, view);
+        complete(parts, self.read, list, view);
     }
 }
 

@@ -3,31 +3,45 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use memchr::memchr;
 use serde_json::Value;
 
 use super::json_text::text;
 
-/// A value in a document, and the origin of its bytes if it is the text of a string.
-#[derive(Debug)]
-pub(crate) struct Embedded<'a> {
-    json: Cow<'a, [u8]>,
+/// Bytes of a value that follow each other in the document too: from its start, or from behind an
+/// escape.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    /// The index in the value.
     start: usize,
-    /// The place in the document of each byte of a text, and of its end.
-    origins: Option<Vec<usize>>,
+    /// The place in the document.
+    place: usize,
 }
 
-impl<'a> Embedded<'a> {
+/// A value in a document, and the origin of its bytes if it is the text of a string.
+#[derive(Debug)]
+pub(crate) struct InnerJson<'a> {
+    json: Cow<'a, [u8]>,
+    runs: Vec<Run>,
+    is_escaped: bool,
+}
+
+impl<'a> InnerJson<'a> {
     /// Reads the value at a place of a document. Of a string it is the text, if that begins like an
     /// object or a list.
     pub(crate) fn new(document: &'a [u8], place: Range<usize>) -> Option<Self> {
         let value = document.get(place.clone())?;
         if !value.starts_with(b"\"") {
-            return Some(Self { json: value.into(), start: place.start, origins: None });
+            return Some(Self {
+                json: value.into(),
+                runs: vec![Run { start: 0, place: place.start }],
+                is_escaped: false,
+            });
         }
-        let (json, origins) = unescaped(value, place.start)?;
+        let (json, runs) = unescaped(value, place.start)?;
         let begin = json.trim_ascii_start();
         let is_value = begin.starts_with(b"[") || begin.starts_with(b"{");
-        is_value.then(|| Self { json: json.into(), start: place.start, origins: Some(origins) })
+        is_value.then(|| Self { json: json.into(), runs, is_escaped: true })
     }
 
     pub(crate) fn json(&self) -> &[u8] {
@@ -35,46 +49,50 @@ impl<'a> Embedded<'a> {
     }
 
     pub(crate) fn is_escaped(&self) -> bool {
-        self.origins.is_some()
+        self.is_escaped
     }
 
     /// Returns the place in the document of a part of the value.
     pub(crate) fn place(&self, part: Range<usize>) -> Range<usize> {
-        let at = |at: usize| match &self.origins {
-            Some(origins) => origins.get(at).or(origins.last()).copied().unwrap_or(self.start),
-            None => self.start + at,
+        let at = |at: usize| {
+            let nth = self.runs.partition_point(|run| run.start <= at);
+            let Run { start, place } = self.runs[nth.saturating_sub(1)];
+            place + at - start
         };
         at(part.start)..at(part.end)
     }
 }
 
-/// Returns the text of a string that begins at a place, and the place of each of its bytes.
-fn unescaped(string: &[u8], start: usize) -> Option<(Vec<u8>, Vec<usize>)> {
+/// Returns the text of a string that begins at a place, and its runs.
+fn unescaped(string: &[u8], start: usize) -> Option<(Vec<u8>, Vec<Run>)> {
     let inner = string.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    let (mut out, mut origins, mut at) = (Vec::with_capacity(inner.len()), Vec::new(), 0);
+    let (mut out, mut runs, mut at) =
+        (Vec::with_capacity(inner.len()), vec![Run { start: 0, place: start + 1 }], 0);
     while at < inner.len() {
-        let n = escape_len(&inner[at..]);
-        let from = out.len();
-        match n {
-            1 => out.push(inner[at]),
-            n => out.extend(text(&format!("\"{}\"", str::from_utf8(inner.get(at..at + n)?).ok()?))?.bytes()),
-        }
-        origins.resize(out.len(), start + 1 + at);
-        debug_assert!(out.len() > from);
+        let n = match escape_len(&inner[at..]) {
+            0 => {
+                let plain = memchr(b'\\', &inner[at..]).unwrap_or(inner.len() - at);
+                out.extend_from_slice(&inner[at..at + plain]);
+                at += plain;
+                continue;
+            }
+            n => n,
+        };
+        out.extend(text(&format!("\"{}\"", str::from_utf8(inner.get(at..at + n)?).ok()?))?.bytes());
         at += n;
+        runs.push(Run { start: out.len(), place: start + 1 + at });
     }
-    origins.push(start + 1 + inner.len());
-    Some((out, origins))
+    Some((out, runs))
 }
 
-/// Returns the length of the escape at the start of a text, or 1 without one; a surrogate pair is
+/// Returns the length of the escape at the start of a text, or 0 without one; a surrogate pair is
 /// one escape.
 fn escape_len(text: &[u8]) -> usize {
     match text {
         [b'\\', b'u', b'd' | b'D', b'8' | b'9' | b'a' | b'b' | b'A' | b'B', _, _, b'\\', b'u', ..] => 12,
         [b'\\', b'u', ..] => 6,
         [b'\\', ..] => 2,
-        _ => 1,
+        _ => 0,
     }
 }
 
@@ -103,7 +121,7 @@ mod tests {
     #[test]
     fn parts_of_a_text_are_found_where_they_are_escaped() {
         let document = r#"{"a":"[{\"b\":\"\\n\u00e9\ud83d\ude00é\"}, {\"c\":1}]"}"#.as_bytes();
-        let value = Embedded::new(document, 5..document.len() - 1).unwrap();
+        let value = InnerJson::new(document, 5..document.len() - 1).unwrap();
         assert!(value.is_escaped());
         let places = wb_record::json::elements(value.json()).unwrap();
         for (place, expected) in places.into_iter().zip(["{\"b\":\"\\né😀é\"}", r#"{"c":1}"#]) {
@@ -111,6 +129,6 @@ mod tests {
             assert_eq!((&value.json()[place], &*plain(part)), (expected.as_bytes(), expected.as_bytes()));
             assert_eq!(&*plain(&escaped(expected.as_bytes())), expected.as_bytes());
         }
-        assert!(Embedded::new(br#""plain""#, 0..7).is_none());
+        assert!(InnerJson::new(br#""plain""#, 0..7).is_none());
     }
 }
