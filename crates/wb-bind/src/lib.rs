@@ -33,7 +33,7 @@ pub use known_window::{KnownWindow, WindowFrom};
 pub use measure::{Measure, Size, card_of, follow_from, kind, tracker_of};
 pub use operations::compact::{Compacted, Report};
 pub use operations::facts::FactList;
-pub use operations::inspect::Inspection;
+pub use operations::inspection::Inspection;
 pub use operations::provider_rules::Validated;
 pub use operations::recall::index_document;
 pub use operations::weigh::Weighed;

@@ -149,6 +149,11 @@ impl Measure {
         if self.anchored && self.context_tokens <= window { self.context_tokens } else { 0 }
     }
 
+    /// Returns the weight of all messages.
+    pub fn message_tokens(&self) -> u64 {
+        (0..self.tracker.len()).map(|at| self.weight(at)).sum()
+    }
+
     /// Returns the counter that weighs on this scale.
     pub fn counter(&self) -> Arc<dyn TokenCounter> {
         self.tracker.calibrated()
@@ -174,7 +179,7 @@ impl Measure {
     pub fn context_tokens_at(&self, tokens: u64) -> u64 {
         let is_left_out = self.left_out_tokens > 0;
         let at = tokens + if is_left_out { 0 } else { self.tracker.overhead_tokens_at(tokens) };
-        let total = (0..self.tracker.len()).map(|at| self.weight(at)).sum();
+        let total = self.message_tokens();
         if at < self.context_tokens || tokens >= total {
             return at;
         }

@@ -13,7 +13,7 @@ mod constraint_words;
 mod constraint_rules;
 mod rule_score;
 pub mod constraints;
-mod spaced_words;
+mod unspaced_scripts;
 pub mod superseded_statements;
 pub mod tasks;
 pub mod answers;

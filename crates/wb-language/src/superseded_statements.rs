@@ -10,7 +10,7 @@ use wb_message::pairing::id_key;
 
 use crate::constraint_rules::{Kind, kind};
 use crate::sentences::sentences;
-use crate::spaced_words::{is_ending, is_wide, spaced};
+use crate::unspaced_scripts::{is_ending, is_wide, spaced};
 use crate::word_patterns::{Grammar, Group, Words};
 
 /// The longest statement that a later one supersedes, in bytes.

@@ -25,25 +25,6 @@ const N_RUNS: usize = 3;
 /// The highest slope that counts as linear, and the least seconds from which a slope is one.
 const MOST_SLOPE: f64 = 1.1;
 const LEAST_SECONDS: f64 = 0.05;
-const WORDS: [&str; 16] = [
-    "parser",
-    "error",
-    "value",
-    "window",
-    "budget",
-    "cart_total",
-    "index",
-    "token",
-    "reads",
-    "src/main.rs",
-    "failed",
-    "line",
-    "the",
-    "of",
-    "and",
-    "to",
-];
-
 /// One measurement.
 #[derive(Clone, Copy, Debug)]
 struct Measured {
@@ -83,7 +64,8 @@ fn line(row: &Measured) -> String {
     format!("{}\t{}\t{}\t{:.3}", row.command, row.n_messages, row.n_bytes, row.seconds)
 }
 
-/// Writes a session of words from a fixed seed, a third each of the user, the agent and tools.
+/// Writes a session from a fixed seed, a third each of the user, the agent and tools: a word in five is
+/// a name.
 fn compose(session: &PathBuf, n_messages: usize, n_bytes: usize) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", session.display());
     let mut out = BufWriter::new(File::create(session).map_err(failed)?);
@@ -94,7 +76,7 @@ fn compose(session: &PathBuf, n_messages: usize, n_bytes: usize) -> Result<(), S
         while text.len() < n_bytes {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let at = usize::try_from(seed >> 33).unwrap_or(0);
-            text.push_str(WORDS[at % WORDS.len()]);
+            let _ = if at % 5 == 0 { write!(text, "fn_{}", at % 997) } else { write!(text, "line") };
             text.push_str(if at % 11 == 0 { ".\\n" } else { " " });
         }
         let message = match at % 3 {

@@ -6,7 +6,7 @@ pub(crate) mod facts;
 pub(crate) mod provider_rules;
 pub(crate) mod convert;
 pub(crate) mod recall;
-pub(crate) mod inspect;
+pub(crate) mod inspection;
 
 use wb_record::{NotExpressible, Stamp};
 

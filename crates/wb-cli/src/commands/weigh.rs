@@ -8,10 +8,10 @@ use anyhow::Result;
 
 use crate::args::Weigh;
 use crate::session::Session;
-use crate::session::exact::MessageCount;
 use crate::session::find::session_words::SessionWords;
 use crate::session::input_files::{self, InputSource};
 use crate::session::json::{Weighed, words_of};
+use crate::session::message_count::MessageCount;
 use crate::session::meter;
 use crate::session::outcome::Outcome;
 use crate::session::session_line;

@@ -7,7 +7,7 @@ use wb_formats::Note;
 
 use crate::session::Session;
 use crate::session::agent_trigger::AgentTrigger;
-use crate::session::exact::MessageCount;
+use crate::session::message_count::MessageCount;
 use crate::session::model::Spent;
 use crate::session::outcome::Outcome;
 

@@ -14,7 +14,7 @@ pub(crate) mod model;
 pub(crate) mod input;
 pub(crate) mod validity;
 pub(crate) mod outcome;
-pub(crate) mod exact;
+pub(crate) mod message_count;
 pub(crate) mod json;
 pub(crate) mod in_use;
 pub(crate) mod history;

@@ -22,7 +22,7 @@ mod lost_line;
 mod cases;
 mod plug_in;
 mod informed;
-mod looked_up;
+mod recall_by_hand;
 mod report;
 
 use std::path::{Path, PathBuf};
@@ -177,7 +177,7 @@ fn run_host(
         run(informed::NAME, &|play| informed::play(play, wb, full_tokens))?;
     }
     if host.plug.is_none() && host.informed_at_tokens.is_none() {
-        run(looked_up::NAME, &|play| looked_up::play(play, wb))?;
+        run(recall_by_hand::NAME, &|play| recall_by_hand::play(play, wb))?;
     }
     if let Some(plug) = host.plug {
         for case in &cases::CASES {

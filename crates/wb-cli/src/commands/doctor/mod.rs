@@ -6,7 +6,7 @@ mod examination;
 mod line_starts;
 mod last_failure;
 mod remedies;
-mod several;
+mod session_list;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ struct Diagnosis {
 /// Examines sessions and reports what would keep them from continuing.
 pub(crate) fn doctor(shell: &Shell, args: &Doctor) -> Result<Exit> {
     if args.all || args.files.len() > 1 || args.files.iter().any(|file| file.is_dir()) {
-        return several::doctor(shell, args);
+        return session_list::doctor(shell, args);
     }
     let path = args.files.first().cloned().map_or_else(|| newest(shell), Ok)?;
     let diagnosis = diagnose(shell, args, &path)?;

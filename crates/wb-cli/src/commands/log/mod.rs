@@ -1,7 +1,7 @@
 //! `wb log`: the operations on a session, and the fate of its records.
 
 mod record_names;
-mod written;
+mod operation_digest;
 mod operation;
 mod explain;
 

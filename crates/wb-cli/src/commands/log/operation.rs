@@ -10,8 +10,8 @@ use wb_formats::newest;
 use wb_message::markers::digest_body;
 use wb_record::{Blocks, CompactionBlock, HistoryError, Operation, OperationKind, RecordRef, Section};
 
+use super::operation_digest::{digest_in, n_cleared};
 use super::record_names::{RecordName, RecordNames};
-use super::written::{digest_in, n_cleared};
 use super::{OperationRow, SessionHistory};
 use crate::session::copy::copy_with;
 use crate::session::history::history_error;

@@ -61,7 +61,7 @@ impl<'a> Wish<'a> {
                     wish.texts.push(text_of(message, wish.texts.is_empty())?);
                     continue;
                 }
-                Item::New(_) => return Err(refused("a digest stands in front of all that stays")),
+                Item::New(_) => return Err(refused("a digest precedes all that stays")),
                 Item::Same(at) | Item::Body(at, _) => {
                     kept.insert(*at);
                     view.provenance.places(*at).iter().map(|place| &place.record).collect()
@@ -138,7 +138,7 @@ fn text_of(message: &Message, is_first: bool) -> Result<String, NotExpressible> 
         (Some(body), _) if is_first => Ok(format!("{}\n{body}", markers::DIGEST_HEADER)),
         (_, Some(text)) if is_first && markers::is_dropped_mark(message) => Ok(text.to_owned()),
         (_, Some(text)) if !is_first && markers::restored_file(message).is_some() => Ok(text.to_owned()),
-        _ if is_first => Err(refused("what stands in front of all that stays must be a digest")),
+        _ if is_first => Err(refused("what precedes all that stays must be a digest")),
         _ => Err(refused("next to a digest only restored files can be written")),
     }
 }

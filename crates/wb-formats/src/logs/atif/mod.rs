@@ -1,7 +1,7 @@
 //! Trajectories in the Agent Trajectory Interchange Format (ATIF), which Harbor writes.
 
-mod step;
-mod changed;
+mod step_reader;
+mod step_writer;
 
 use wb_message::Message;
 use wb_record::json::{elements, get, set, text};
@@ -63,7 +63,7 @@ impl Layout for Atif {
 
     /// A result joins the step of its call.
     fn joined(&self, one: &[u8], next: &[u8]) -> Option<Vec<u8>> {
-        changed::with_result(one, next)
+        step_writer::with_result(one, next)
     }
 
     fn number(&self, record: &[u8], nth: usize) -> Result<Option<Vec<u8>>, String> {
@@ -91,14 +91,14 @@ struct StepShape;
 
 impl Shape for StepShape {
     fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
-        step::read(record, into)
+        step_reader::read(record, into)
     }
 
     fn write(&self, message: &Message, stamp: &Stamp) -> Result<Vec<u8>, String> {
-        changed::write(message, stamp).map(|value| value.to_string().into_bytes())
+        step_writer::write(message, stamp).map(|value| value.to_string().into_bytes())
     }
 
     fn rewrite(&self, record: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> Result<Vec<u8>, String> {
-        changed::rewrite(record, messages, fates)
+        step_writer::rewrite(record, messages, fates)
     }
 }

@@ -198,10 +198,7 @@ fn what_cannot_be_said_is_refused_by_name() {
     let cut = (2..n).find(|at| view.provenance.is_seam(*at)).unwrap();
     for (wanted, why) in [
         ([vec![Item::New(&new)], same(1..n)].concat(), "holds message 1 and its neighbour in one record"),
-        (
-            [same(0..cut), vec![Item::New(&new)], same(cut..n)].concat(),
-            "a digest stands in front of all that stays",
-        ),
+        ([same(0..cut), vec![Item::New(&new)], same(cut..n)].concat(), "a digest precedes all that stays"),
         ([vec![Item::New(&note)], same(cut..n)].concat(), "must be a digest"),
         (
             [vec![Item::New(&new), Item::New(&note)], same(cut..n)].concat(),

@@ -21,11 +21,7 @@ impl MessageCount {
     /// Counts exactly if that is asked for and the model's tokenizer is known; else estimates.
     pub(crate) fn new(session: &Session, is_asked: bool) -> Self {
         let exact = if is_asked { Self::exact(session) } else { None };
-        exact.unwrap_or_else(|| {
-            let n = session.opened.messages.len();
-            let message_tokens = (0..n).map(|at| session.measure.weight(at)).sum();
-            Self { message_tokens, ..Self::default() }
-        })
+        exact.unwrap_or_else(|| Self { message_tokens: session.measure.message_tokens(), ..Self::default() })
     }
 
     #[cfg(feature = "exact")]

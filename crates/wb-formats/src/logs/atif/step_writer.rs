@@ -7,7 +7,7 @@ use wb_record::Stamp;
 use wb_record::json::{elements, get, remove, set, set_in, text};
 use wb_session::iso_ms;
 
-use super::step::OBSERVATION;
+use super::step_reader::OBSERVATION;
 use crate::kit::message_list::Fate;
 use crate::shapes::content_value::{changed, in_users_place, list, result};
 
