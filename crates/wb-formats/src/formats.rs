@@ -135,6 +135,9 @@ pub static FORMATS: &[FormatRow] = &[
         verbatim: VerbatimParts { names: false, ..VERBATIM_NAMES },
         ..row(&Goose, "session JSONL until 1.9", "without messages hidden from the model", "none")
     },
+    row(&OtelGenai, "messages of OpenTelemetry, spans that hold them, or OTLP JSON", "none", "of the answer"),
+    row(&LANGFUSE, "generations of Langfuse", "none", "of the answer"),
+    row(&LANGSMITH, "runs of LangSmith", "none", "of the answer"),
     FormatRow {
         dialects: GEMINI,
         system_keys: Some(&["systemInstruction", "system_instruction"]),
@@ -187,9 +190,6 @@ pub static FORMATS: &[FormatRow] = &[
         "unchanged",
         "per answer",
     ),
-    row(&OtelGenai, "messages of OpenTelemetry, spans that hold them, or OTLP JSON", "none", "of the answer"),
-    row(&LANGFUSE, "generations of Langfuse", "none", "of the answer"),
-    row(&LANGSMITH, "runs of LangSmith", "none", "of the answer"),
     FormatRow {
         dialects: ANTHROPIC,
         system_keys: Some(&["system"]),

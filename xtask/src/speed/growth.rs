@@ -64,8 +64,8 @@ fn line(row: &Measured) -> String {
     format!("{}\t{}\t{}\t{:.3}", row.command, row.n_messages, row.n_bytes, row.seconds)
 }
 
-/// Writes a session from a fixed seed, a third each of the user, the agent and tools: a word in five is
-/// a name.
+/// Writes a session from a fixed seed, a third each of the user, the agent and tools: a word in
+/// five is a name.
 fn compose(session: &PathBuf, n_messages: usize, n_bytes: usize) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", session.display());
     let mut out = BufWriter::new(File::create(session).map_err(failed)?);

@@ -37,12 +37,8 @@ pub(crate) struct TraceExport {
 }
 
 /// Observations of Langfuse, of which generations are requests.
-pub(crate) const LANGFUSE: TraceExport = TraceExport {
-    name: "langfuse",
-    keys: &["type", "input", "output"],
-    word: b"\"GENERATION\"",
-    read: GENERATION,
-};
+pub(crate) const LANGFUSE: TraceExport =
+    TraceExport { name: "langfuse", keys: &["type", "input"], word: b"\"GENERATION\"", read: GENERATION };
 
 /// Runs of LangSmith, of which those of models are requests.
 pub(crate) const LANGSMITH: TraceExport =

@@ -23,6 +23,19 @@ fn the_longest_request_of_a_trace_is_read_from_langfuse_and_langsmith() {
 }
 
 #[test]
+fn a_row_is_recognized_before_its_end() {
+    let said =
+        json!([{ "role": "user", "content": "x".repeat(1 << 20) }, { "role": "assistant", "content": "y" }]);
+    let said = said.to_string();
+    let generation =
+        format!(r#"{{"id":"g","traceId":"t","type":"GENERATION","model":"m","input":{said},"output":"z"}}"#);
+    let run = format!(r#"{{"id":"r","run_type":"llm","inputs":{{"messages":{said}}},"outputs":null}}"#);
+    for (row, format) in [(generation, "langfuse"), (run, "langsmith")] {
+        assert_eq!(of_parts(MemoryParts::from_bytes(row.into_bytes())).format().name(), format);
+    }
+}
+
+#[test]
 fn a_flat_list_of_langchain_stays_flat() {
     assert_snapshot!(outline_of("langchain/flat.json"));
     let list = folded("langchain/flat.json", 1);
