@@ -3,11 +3,10 @@
 use std::io;
 
 use memchr::memmem;
-use wb_record::json::{find, get, text};
 use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, View};
 
 use super::otel_genai::OtelGenai;
-use super::rows::{ReadRow, TraceRow, complete, first_number, first_text, is_lines, lists, sortable};
+use super::rows::{ReadRow, TraceRow, complete, is_lines, lists, sortable};
 use crate::kit::list_document::open;
 use crate::kit::message_list::{Layout, List, Shape};
 use crate::requests::ai_sdk::AiSdk;
@@ -84,46 +83,32 @@ impl Layout for TraceExport {
     }
 }
 
-const GENERATION: ReadRow = |_, at, row| {
-    text(row, &["type"]).filter(|kind| kind == "GENERATION")?;
-    let place = |key| find(row, &[key]).map(|place| at + place.start..at + place.end);
+const GENERATION: ReadRow = |row| {
+    row.first::<String>(&[&["type"]]).filter(|kind| kind == "GENERATION")?;
     let times = ["startTime", "start_time", "timestamp"];
+    let tokens = |key| row.first(&[&["usageDetails", key], &["usage_details", key], &["usage", key]]);
     Some(TraceRow {
-        input: place("input")?,
-        trace: first_text(row, &[&["traceId"], &["trace_id"]]).unwrap_or_default(),
-        time: times.iter().find_map(|key| get(row, key)).map(sortable).unwrap_or_default(),
+        input: row.place("input")?,
+        trace: row.first(&[&["traceId"], &["trace_id"]]).unwrap_or_default(),
+        time: times.iter().find_map(|key| row.get(key)).map(sortable).unwrap_or_default(),
         system: None,
-        output: place("output"),
-        model: text(row, &["model"]),
-        tokens: (
-            first_number(
-                row,
-                &[&["usageDetails", "input"], &["usage_details", "input"], &["usage", "input"]],
-            ),
-            first_number(
-                row,
-                &[&["usageDetails", "output"], &["usage_details", "output"], &["usage", "output"]],
-            ),
-        ),
+        output: row.place("output"),
+        model: row.first(&[&["model"]]),
+        tokens: (tokens("input"), tokens("output")),
     })
 };
 
-const RUN: ReadRow = |_, at, row| {
-    text(row, &["run_type"]).filter(|kind| kind == "llm")?;
-    let place = |key| find(row, &[key]).map(|place| at + place.start..at + place.end);
+const RUN: ReadRow = |row| {
+    row.first::<String>(&[&["run_type"]]).filter(|kind| kind == "llm")?;
+    let tokens = |count, detail| row.first(&[&[count], &["outputs", "usage_metadata", detail]]);
     Some(TraceRow {
-        input: place("inputs")?,
-        trace: text(row, &["trace_id"]).unwrap_or_default(),
-        time: get(row, "start_time").map(sortable).unwrap_or_default(),
+        input: row.place("inputs")?,
+        trace: row.first(&[&["trace_id"]]).unwrap_or_default(),
+        time: row.get("start_time").map(sortable).unwrap_or_default(),
         system: None,
-        output: place("outputs"),
-        model: first_text(
-            row,
-            &[&["extra", "metadata", "ls_model_name"], &["extra", "invocation_params", "model"]],
-        ),
-        tokens: (
-            first_number(row, &[&["prompt_tokens"], &["outputs", "usage_metadata", "input_tokens"]]),
-            first_number(row, &[&["completion_tokens"], &["outputs", "usage_metadata", "output_tokens"]]),
-        ),
+        output: row.place("outputs"),
+        model: row
+            .first(&[&["extra", "metadata", "ls_model_name"], &["extra", "invocation_params", "model"]]),
+        tokens: (tokens("prompt_tokens", "input_tokens"), tokens("completion_tokens", "output_tokens")),
     })
 };

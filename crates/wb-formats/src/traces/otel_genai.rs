@@ -2,13 +2,12 @@
 //! export.
 
 use std::io;
-use std::ops::Range;
 
 use memchr::memmem;
-use wb_record::json::{elements, find, get, text};
 use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, View};
 
 use super::rows::{TraceRow, complete, is_lines, lists, sortable};
+use super::trace_object::TraceObject;
 use crate::kit::json_text::body_of;
 use crate::kit::list_document::open;
 use crate::kit::message_list::{Layout, List, Shape, held};
@@ -89,37 +88,21 @@ impl Layout for OtelGenai {
 }
 
 /// Reads a span, or attributes alone.
-fn read(_: &[u8], at: usize, object: &[u8]) -> Option<TraceRow> {
-    let attributes = ["attributes", "span_attributes"].iter().find_map(|key| find(object, &[key]));
-    let (shift, attributes) = attributes.map_or((0, object), |place| (place.start, &object[place]));
-    let place = |key: &str| -> Option<Range<usize>> {
-        let place = attribute(attributes, key)?;
-        Some(at + shift + place.start..at + shift + place.end)
+fn read(object: &TraceObject<'_>) -> Option<TraceRow> {
+    let own = ["attributes", "span_attributes"].iter().find_map(|key| object.attributes(key));
+    let attributes = own.as_ref().unwrap_or(object);
+    let number = |key| {
+        let text = attributes.get(key).map(String::from_utf8_lossy)?;
+        text.trim_matches('"').parse().ok()
     };
-    let value = |key: &str| attribute(attributes, key).map(|place| &attributes[place]);
-    let number = |key| value(key).and_then(|it| String::from_utf8_lossy(it).trim_matches('"').parse().ok());
-    let trace = ["traceId", "trace_id"].iter().find_map(|key| text(object, &[key]));
     let times = ["startTimeUnixNano", "start_time", "timeUnixNano", "start_timestamp", "startTime"];
     Some(TraceRow {
-        input: place(INPUT)?,
-        trace: trace.or_else(|| text(object, &["context", "trace_id"])).unwrap_or_default(),
-        time: times.iter().find_map(|key| get(object, key)).map(sortable).unwrap_or_default(),
-        system: place(SYSTEM),
-        output: place(OUTPUT),
-        model: MODELS.iter().find_map(|key| serde_json::from_slice(value(key)?).ok()),
+        input: attributes.place(INPUT)?,
+        trace: object.first(&[&["traceId"], &["trace_id"], &["context", "trace_id"]]).unwrap_or_default(),
+        time: times.iter().find_map(|key| object.get(key)).map(sortable).unwrap_or_default(),
+        system: attributes.place(SYSTEM),
+        output: attributes.place(OUTPUT),
+        model: attributes.first(&[&[MODELS[0]], &[MODELS[1]]]),
         tokens: (number(PROMPT), number(ANSWER)),
     })
-}
-
-/// Returns the place of an attribute: a member, or the value of an element with its key.
-pub(super) fn attribute(attributes: &[u8], key: &str) -> Option<Range<usize>> {
-    if attributes.starts_with(b"{") {
-        return find(attributes, &[key]);
-    }
-    let of_key =
-        |place: &Range<usize>| text(&attributes[place.clone()], &["key"]).is_some_and(|it| it == key);
-    let element = elements(attributes)?.into_iter().find(of_key)?;
-    let value = |kind| find(&attributes[element.clone()], &["value", kind]);
-    let inner = ["stringValue", "intValue"].into_iter().find_map(value)?;
-    Some(element.start + inner.start..element.start + inner.end)
 }

@@ -10,10 +10,11 @@ use serde::de::IgnoredAny;
 use wb_budget::Usage;
 use wb_message::Message;
 use wb_message::markers::is_from_compaction;
-use wb_record::json::{elements, find, get, members, text};
+use wb_record::json::{elements, find, get};
 use wb_record::splice::Joint;
 use wb_record::{Confidence, FormatError, MemoryParts, Note, Parts, Probe, ProbedValue, UsageAt, View};
 
+use super::trace_object::TraceObject;
 use crate::kit::json_in_string::{InnerJson, plain};
 use crate::kit::json_text::body_of;
 use crate::kit::log::LogEnd;
@@ -36,8 +37,8 @@ pub(crate) struct TraceRow {
     pub(crate) tokens: (Option<u64>, Option<u64>),
 }
 
-/// A function that reads an object at a place of a document as a request.
-pub(crate) type ReadRow = fn(document: &[u8], at: usize, object: &[u8]) -> Option<TraceRow>;
+/// A function that reads an object as a request.
+pub(crate) type ReadRow = fn(object: &TraceObject<'_>) -> Option<TraceRow>;
 
 /// The members of a request in which no other request is.
 const MESSAGES: [&str; 5] = ["input", "output", "inputs", "outputs", "attributes"];
@@ -87,10 +88,11 @@ fn add(document: &[u8], place: Range<usize>, depth: usize, read: ReadRow, all: &
             add(document, begin + inner.start..begin + inner.end, depth, read, all);
         }
     } else if value.starts_with(b"{") {
-        let row = read(document, begin, value);
+        let Some(object) = TraceObject::new(value, begin) else { return };
+        let row = read(&object);
         let is_row = row.is_some();
         all.extend(row);
-        for member in members(value).unwrap_or_default() {
+        for member in object.members {
             if !is_row || !MESSAGES.contains(&member.key.as_ref()) {
                 add(document, begin + member.value.start..begin + member.value.end, depth, read, all);
             }
@@ -265,16 +267,6 @@ pub(crate) fn complete(parts: &dyn Parts, read: ReadRow, list: &List, view: &mut
     if let (Some(usage), true, false) = (usage, is_answer, view.usage.iter().any(|it| it.at == at)) {
         view.usage.push(UsageAt { at, usage, model: view.model.clone() });
     }
-}
-
-/// Returns the first text of these keys.
-pub(crate) fn first_text(object: &[u8], paths: &[&[&str]]) -> Option<String> {
-    paths.iter().find_map(|path| text(object, path))
-}
-
-/// Returns the first number of these keys.
-pub(crate) fn first_number(object: &[u8], paths: &[&[&str]]) -> Option<u64> {
-    paths.iter().find_map(|path| serde_json::from_slice(&object[find(object, path)?]).ok())
 }
 
 /// Returns a time in a form that sorts: numbers get leading zeros.
