@@ -5,7 +5,7 @@ use std::sync::Arc;
 use wb_budget::Catalog;
 use wb_conductor::{Compactor, CondenseOpts};
 use wb_facts::Facts;
-use wb_formats::{Document, Note, View, newest};
+use wb_formats::{Document, View, newest};
 use wb_message::Message;
 use wb_message::markers::is_synthetic;
 use wb_replay::collect_facts;
@@ -88,8 +88,7 @@ impl Session {
 /// document still has it.
 pub fn whole_facts(document: &dyn Document, conversation: &str, view: &View, messages: &[Message]) -> Facts {
     // The digest of some agents cannot be read, or is no message of its own.
-    let has_asides = view.notes.iter().any(|note| matches!(note, Note::QueuedPrompts { .. }));
-    let is_later = messages.iter().any(is_synthetic) || view.is_compacted() || has_asides;
+    let is_later = messages.iter().any(is_synthetic) || view.is_compacted() || view.has_asides();
     let whole = || collect_facts(document, conversation, &view.vocabulary).ok();
     is_later.then(whole).flatten().unwrap_or_else(|| Facts::from_messages(messages, &view.vocabulary))
 }

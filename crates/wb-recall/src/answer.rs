@@ -18,7 +18,8 @@ const LISTED: usize = 8;
 /// An excerpt of one message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Excerpt {
-    /// The number of the message, from 0, as in the digest and in `wb log`.
+    /// The number of the message, from 0, as in the digest and in `wb log`; of words that no message
+    /// has, that of the next one.
     pub message: usize,
     /// The number of the user's message that it follows, from 1; 0 before the first.
     pub turn: usize,
@@ -90,7 +91,8 @@ impl fmt::Display for Answer {
 impl Excerpt {
     fn write(&self, out: &mut String) {
         // Writing to a string cannot fail.
-        let _ = write!(out, "#{} {}", self.message, self.author.as_str());
+        let place = if self.author == Author::Aside { "before " } else { "" };
+        let _ = write!(out, "{place}#{} {}", self.message, self.author.as_str());
         if let Some(call) = &self.call {
             out.push_str(": ");
             quote_in_line(out, call, LABEL_CHARS);

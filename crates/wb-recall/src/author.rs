@@ -19,6 +19,8 @@ use crate::message_body::body;
 pub enum Author {
     /// The user.
     User,
+    /// The user, while the agent worked, in words that no message has.
+    Aside,
     /// The agent: its texts and calls.
     Agent,
     /// A tool: the result of a call.
@@ -34,6 +36,7 @@ impl Author {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::User => "the user",
+            Self::Aside => "the user, while the agent worked",
             Self::Agent => "the agent",
             Self::Tool => "tool result",
             Self::Shell => "shell",

@@ -35,6 +35,7 @@ mod author;
 mod later_event;
 mod answer;
 mod tool;
+mod aside;
 mod recall;
 
 pub use answer::{Answer, Excerpt};

@@ -11,6 +11,7 @@ use wb_message::tools::normal_path;
 use wb_message::{Message, Pairing, ToolRole, ToolVocabulary, Untrusted, Value, outline};
 
 use crate::answer::{Answer, Excerpt};
+use crate::aside::Aside;
 use crate::author::{Answered, Author, shell_outcome};
 use crate::excerpt::{NumberedLines, Wanted, excerpt, lines_from, n_bytes, n_lines};
 use crate::later_event::{CallSubject, LaterEvent, Touch, file_touched};
@@ -30,6 +31,9 @@ const LEAST_BYTES: usize = 300;
 const EXACT_BYTES: usize = 8 << 20;
 /// The newest parts and changes of a file that are shown.
 const MOST_PARTS: usize = 2;
+/// The words outside of messages that an answer quotes, and their share of its room.
+const MOST_ASIDES: usize = 2;
+const ASIDES_SHARE: usize = 4;
 /// The message numbers listed for a kind of what overtakes an excerpt.
 const MOST_LATER: usize = 4;
 /// The characters of a question that a note repeats.
@@ -41,6 +45,7 @@ const NOTE_CHARS: usize = 80;
 #[derive(Clone, Debug)]
 pub struct Recall<M = Message> {
     messages: Vec<M>,
+    asides: Vec<Aside>,
     vocabulary: ToolVocabulary,
     words: WordIndex,
     pairing: Pairing,
@@ -68,6 +73,7 @@ impl<M: Borrow<Message>> Recall<M> {
     pub fn empty(vocabulary: ToolVocabulary) -> Self {
         Self {
             messages: Vec::new(),
+            asides: Vec::new(),
             vocabulary,
             words: WordIndex::default(),
             pairing: Pairing::default(),
@@ -96,6 +102,11 @@ impl<M: Borrow<Message>> Recall<M> {
         let call = self.call_of(at).filter(|_| is_searched).map(|call| call.label(&self.vocabulary));
         let text = if is_searched { body(self.messages[at].borrow()) } else { Cow::Borrowed("") };
         self.words.push([text.as_ref(), call.as_ref().map_or("", Untrusted::inspect)]);
+    }
+
+    /// Adds words of the user that no message has, said before the next message.
+    pub fn push_aside(&mut self, words: impl Into<String>) {
+        self.asides.push(Aside { n_before: self.messages.len(), words: words.into() });
     }
 
     /// Sets the number of the first message that the model still sees; those before are answered
@@ -170,11 +181,24 @@ impl<M: Borrow<Message>> Recall<M> {
         let (matches, weights) = self.words.matches(&words);
         let finder = Finder::new(text);
         let ranked = self.ranked(matches, &finder);
-        if ranked.is_empty() {
+        let wanted = Wanted { words: &words, weights: &weights, exact: Some(&finder) };
+        let asides = self.asides_with(&wanted, max_bytes / ASIDES_SHARE);
+        if asides.is_empty() && ranked.is_empty() {
             return self.by_part(text, max_bytes);
         }
-        let wanted = Wanted { words: &words, weights: &weights, exact: Some(&finder) };
-        self.excerpts(&ranked, &wanted, max_bytes)
+        let left = if asides.is_empty() { max_bytes } else { max_bytes - max_bytes / ASIDES_SHARE };
+        let mut answer = self.excerpts(&ranked, &wanted, left);
+        answer.excerpts.splice(0..0, asides);
+        answer
+    }
+
+    /// Quotes what the user said outside of messages, newest first.
+    fn asides_with(&self, wanted: &Wanted<'_>, max_bytes: usize) -> Vec<Excerpt> {
+        let answers = |aside: &&Aside| wanted.exact.is_some_and(|text| aside.answers(text, wanted.words));
+        let newest = self.asides.iter().rev().filter(answers).take(MOST_ASIDES);
+        let room = (max_bytes / MOST_ASIDES).saturating_sub(HEADING_BYTES / 2);
+        let turn = |aside: &Aside| self.prompts.partition_point(|start| *start < aside.n_before);
+        newest.map(|aside| aside.excerpt(turn(aside), wanted, room)).collect()
     }
 
     /// Returns the matching messages, best first: the newest with the exact words, then those with

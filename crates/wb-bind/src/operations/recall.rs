@@ -55,7 +55,7 @@ pub fn index_document(
     view: View,
 ) -> Result<Recall<Message>, FormatError> {
     let mut recall = Recall::empty(view.vocabulary);
-    if !view.is_compacted() && !view.messages.iter().any(is_from_compaction) {
+    if !view.is_compacted() && !view.has_asides() && !view.messages.iter().any(is_from_compaction) {
         // The model sees everything; the segments would be read once more.
         view.messages.into_iter().for_each(|message| recall.push(message));
         return Ok(recall);
@@ -65,7 +65,16 @@ pub fn index_document(
     for segment in wb_replay::segments(document, conversation)? {
         let segment = segment?;
         n_visible = segment.messages.len() - segment.n_synthetic();
-        segment.messages.into_iter().skip(segment.n_seen).for_each(|message| recall.push(message));
+        let mut asides = segment.asides.into_iter().peekable();
+        for (at, message) in segment.messages.into_iter().enumerate() {
+            while let Some(aside) = asides.next_if(|aside| aside.n_before <= at) {
+                recall.push_aside(aside.words);
+            }
+            if at >= segment.n_seen {
+                recall.push(message);
+            }
+        }
+        asides.for_each(|aside| recall.push_aside(aside.words));
     }
     let first_visible = recall.len().saturating_sub(n_visible);
     Ok(recall.visible_from(first_visible))

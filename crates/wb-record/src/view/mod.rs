@@ -64,6 +64,11 @@ impl View {
         self.notes.iter().any(is_of_compaction)
     }
 
+    /// Returns whether the session holds words of the user that no message has.
+    pub fn has_asides(&self) -> bool {
+        self.notes.iter().any(|note| matches!(note, Note::QueuedPrompts { .. }))
+    }
+
     /// Returns a patch that inserts nothing inside of a record: such a message moves before the
     /// record, or after it if an answer must follow the results that only their order distinguishes
     /// from it.
