@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches};
+use mimalloc::MiMalloc;
 
 use crate::args::command_groups::with_groups;
 use crate::args::{Cli, Color, Command, Compact, Global};
@@ -28,6 +29,9 @@ use crate::terminal::escape::{escaped, shell_word};
 use crate::terminal::exit_code::Exit;
 use crate::terminal::shell::{Shell, Talk};
 use crate::terminal::user_error::UserError;
+
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// The width from which on help is not made wider.
 const HELP_COLUMNS: usize = 100;

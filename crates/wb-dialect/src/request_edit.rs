@@ -144,9 +144,9 @@ impl Uses {
                 *uses.n_calls.entry(id.to_owned()).or_default() += 1;
             }
             if let Kind::Call { id, .. } | Kind::Result { id, .. } = part.kind {
-                uses.by_id.entry(id.to_owned()).or_default().push(part.at.clone());
+                uses.by_id.entry(id.to_owned()).or_default().push(part.at.into());
             }
-            if let Some((at, name)) = named_object(&part.at, part.value, view.dialect) {
+            if let Some((at, name)) = named_object(&part.at.to_string(), part.value, view.dialect) {
                 uses.by_name.entry(name.to_owned()).or_default().push(at);
             }
         }

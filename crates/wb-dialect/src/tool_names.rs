@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::call_ids::hash;
 use crate::dialect::Dialect;
+use crate::request::field;
 
 /// The place of a tool name in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,16 +52,26 @@ pub(crate) fn shaped_name(name: &str, dialect: Dialect, place: NameUse) -> Cow<'
     Cow::Owned(if whole.len() <= n_max { whole } else { with_hash_at(&whole, name, n_max) })
 }
 
+/// Returns the tool name of a call or result, with the key of the object that contains it, which is
+/// empty for the part itself.
+pub(crate) fn tool_name(part: &Value, dialect: Dialect) -> Option<(&'static str, &str)> {
+    let keys: &[&'static str] = match dialect {
+        Dialect::Anthropic | Dialect::OpenaiResponses => &[""],
+        Dialect::OpenaiChat => &["function"],
+        Dialect::Gemini => &["functionCall", "function_call", "functionResponse", "function_response"],
+    };
+    let named = |key: &&'static str| {
+        let object = if key.is_empty() { part } else { field(part, key)? };
+        Some((*key, field(object, "name")?.as_str()?))
+    };
+    keys.iter().find_map(named)
+}
+
 /// Returns the tool name of a call or result at a JSON pointer, with the pointer to the object that
 /// contains the name.
 pub(crate) fn named_object<'a>(at: &str, part: &'a Value, dialect: Dialect) -> Option<(String, &'a str)> {
-    let keys: &[&str] = match dialect {
-        Dialect::Anthropic | Dialect::OpenaiResponses => &[""],
-        Dialect::OpenaiChat => &["/function"],
-        Dialect::Gemini => &["/functionCall", "/function_call", "/functionResponse", "/function_response"],
-    };
-    let named = |key: &&str| Some((format!("{at}{key}"), part.pointer(&format!("{key}/name"))?.as_str()?));
-    keys.iter().find_map(named)
+    let (key, name) = tool_name(part, dialect)?;
+    Some((if key.is_empty() { at.to_owned() } else { format!("{at}/{key}") }, name))
 }
 
 /// Returns the start of a reshaped name with a hash of the original name.

@@ -2,12 +2,13 @@
 
 use serde_json::Value;
 
-use super::{Kind, MessageView, NULL, Part, Role, elements, field, text};
+use super::{Kind, MessageView, NULL, Part, Role, field, listed_parts, text};
+use crate::pointer::Pointer;
 
-pub(super) fn message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {
+pub(super) fn message(value: &Value, at: Pointer) -> MessageView<'_> {
     if is_chat_tool_message(value) {
         let kind = Kind::Result { id: text(value, "tool_call_id"), name: "" };
-        let parts = vec![Part { at: at.to_owned(), kind, value }];
+        let parts = vec![Part { at, kind, value }];
         return MessageView { role: Role::User, parts, value };
     }
     let role = match text(value, "role") {
@@ -17,8 +18,8 @@ pub(super) fn message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {
     };
     let parts = match field(value, "content") {
         Some(Value::String(text)) if text.is_empty() => Vec::new(),
-        Some(Value::String(text)) => vec![Part { at: at.to_owned(), kind: Kind::Text(text), value }],
-        _ => elements(value, at, "content").into_iter().map(part).collect(),
+        Some(Value::String(text)) => vec![Part { at, kind: Kind::Text(text), value }],
+        _ => listed_parts(value, at, "content").map(part).collect(),
     };
     MessageView { role, parts, value }
 }
@@ -30,7 +31,7 @@ pub(crate) fn is_chat_tool_message(message: &Value) -> bool {
     text(message, "role") == "tool" && !has_result()
 }
 
-fn part((at, value): (String, &Value)) -> Part<'_> {
+fn part((at, value): (Pointer, &Value)) -> Part<'_> {
     let kind = match text(value, "type") {
         "text" => Kind::Text(text(value, "text")),
         "thinking" => Kind::Thinking { is_signed: !text(value, "signature").is_empty() },

@@ -2,17 +2,18 @@
 
 use serde_json::Value;
 
-use super::{Kind, MessageView, NULL, Part, Role, elements, field, text};
+use super::{Kind, MessageView, NULL, Part, Role, field, listed_parts, text};
+use crate::pointer::Pointer;
 
-pub(super) fn message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {
+pub(super) fn message(value: &Value, at: Pointer) -> MessageView<'_> {
     let role = match text(value, "role") {
         "model" | "assistant" => Role::Model,
         _ => Role::User,
     };
-    MessageView { role, parts: elements(value, at, "parts").into_iter().map(part).collect(), value }
+    MessageView { role, parts: listed_parts(value, at, "parts").map(part).collect(), value }
 }
 
-fn part((at, value): (String, &Value)) -> Part<'_> {
+fn part((at, value): (Pointer, &Value)) -> Part<'_> {
     // Gemini also accepts the field names of Protocol Buffers.
     let either = |camel, snake| field(value, camel).or_else(|| field(value, snake));
     let object = |camel, snake| either(camel, snake).filter(|it| it.is_object());

@@ -13,6 +13,7 @@ use std::cell::OnceCell;
 use serde_json::Value;
 
 use crate::dialect::Dialect;
+use crate::pointer::Pointer;
 pub(crate) use anthropic::is_chat_tool_message;
 pub(crate) use pairs::{Pairs, Spot};
 pub(crate) use pictures::{MEDIA_TYPE_KEYS, Picture};
@@ -41,8 +42,7 @@ pub(crate) enum Kind<'a> {
 /// A part of a message.
 #[derive(Clone, Debug)]
 pub(crate) struct Part<'a> {
-    /// The JSON pointer into the request.
-    pub(crate) at: String,
+    pub(crate) at: Pointer,
     pub(crate) kind: Kind<'a>,
     pub(crate) value: &'a Value,
 }
@@ -76,7 +76,7 @@ impl<'a> RequestView<'a> {
             Dialect::OpenaiResponses => responses::message,
             Dialect::Gemini => gemini::message,
         };
-        let message = |(at, value)| read(value, &format!("/{}/{at}", dialect.messages_key()));
+        let message = |(at, value)| read(value, Pointer::to_message(dialect.messages_key(), at));
         let messages = list.iter().enumerate().map(message).collect();
         let (pairs, pictures, contents) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
         Self { dialect, body, messages, pairs, pictures, contents }
@@ -116,8 +116,8 @@ impl<'a> RequestView<'a> {
     }
 
     /// Returns the JSON pointer to a message.
-    pub(crate) fn message_pointer(&self, message: usize) -> String {
-        format!("/{}/{message}", self.dialect.messages_key())
+    pub(crate) fn message_pointer(&self, message: usize) -> Pointer {
+        Pointer::to_message(self.dialect.messages_key(), message)
     }
 
     /// Returns the pictures in order.
@@ -148,10 +148,18 @@ pub(crate) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     field(value, key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns the elements of a list field with their JSON pointers.
-pub(crate) fn elements<'a>(value: &'a Value, at: &str, key: &str) -> Vec<(String, &'a Value)> {
-    let list = field(value, key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    list.iter().enumerate().map(|(nth, each)| (format!("{at}/{key}/{nth}"), each)).collect()
+/// Returns the elements of a list field.
+pub(crate) fn elements<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    field(value, key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// Returns the elements of a list of a message with their JSON pointers.
+fn listed_parts<'a>(
+    message: &'a Value,
+    at: Pointer,
+    list: &'static str,
+) -> impl Iterator<Item = (Pointer, &'a Value)> {
+    elements(message, list).iter().enumerate().map(move |(nth, each)| (at.element(list, nth), each))
 }
 
 const NULL: &Value = &Value::Null;

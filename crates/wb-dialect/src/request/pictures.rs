@@ -40,7 +40,7 @@ pub(super) fn pictures<'a>(view: &RequestView<'a>) -> Vec<Picture<'a>> {
     }
     for (index, message) in view.messages.iter().enumerate() {
         walk(message.value, &mut Vec::new(), &mut |path, value| {
-            let mut at = view.message_pointer(index);
+            let mut at = view.message_pointer(index).to_string();
             for (key, nth) in path {
                 at.extend(["/", key, "/", &nth.to_string()]);
             }

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::{Kind, MessageView, NULL, Part, Role, elements, field, text};
+use super::{Kind, MessageView, NULL, Part, Role, field, listed_parts, text};
+use crate::pointer::Pointer;
 
-pub(super) fn message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {
+pub(super) fn message(value: &Value, at: Pointer) -> MessageView<'_> {
     let kind = text(value, "type");
     if matches!(kind, "message" | "") {
         return typed_message(value, at);
@@ -27,7 +28,7 @@ pub(super) fn message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {
         _ if kind.ends_with("_call") => (Role::Model, Kind::Other),
         _ => (Role::Other, Kind::Other),
     };
-    MessageView { role, parts: vec![Part { at: at.to_owned(), kind, value }], value }
+    MessageView { role, parts: vec![Part { at, kind, value }], value }
 }
 
 /// Returns the name of the called tool; tools of the provider are named by the kind of the item.
@@ -36,11 +37,11 @@ fn tool_name<'a>(call: &'a Value, kind: &'a str) -> &'a str {
     Some(text(call, "name")).filter(|name| !name.is_empty()).unwrap_or(of_kind)
 }
 
-fn typed_message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {
+fn typed_message(value: &Value, at: Pointer) -> MessageView<'_> {
     // A tool result in the form of chat, which is refused here.
     if field(value, "tool_call_id").is_some_and(Value::is_string) {
         let kind = Kind::Result { id: text(value, "tool_call_id"), name: "" };
-        return MessageView { role: Role::Tool, parts: vec![Part { at: at.to_owned(), kind, value }], value };
+        return MessageView { role: Role::Tool, parts: vec![Part { at, kind, value }], value };
     }
     let role = match text(value, "role") {
         "user" => Role::User,
@@ -48,13 +49,13 @@ fn typed_message<'a>(value: &'a Value, at: &str) -> MessageView<'a> {
         _ => Role::Other,
     };
     let parts = match field(value, "content").and_then(Value::as_str) {
-        Some(text) => vec![Part { at: at.to_owned(), kind: Kind::Text(text), value }],
-        None => elements(value, at, "content").into_iter().map(content).collect(),
+        Some(text) => vec![Part { at, kind: Kind::Text(text), value }],
+        None => listed_parts(value, at, "content").map(content).collect(),
     };
     MessageView { role, parts, value }
 }
 
-fn content((at, value): (String, &Value)) -> Part<'_> {
+fn content((at, value): (Pointer, &Value)) -> Part<'_> {
     let is_text = text(value, "type").ends_with("_text");
     let kind = if is_text { Kind::Text(text(value, "text")) } else { Kind::Other };
     Part { at, kind, value }

@@ -8,6 +8,7 @@ use super::Finding;
 use crate::arguments::arguments_object;
 use crate::call_ids::{call_id, is_good_id, max_id_chars};
 use crate::dialect::Dialect;
+use crate::pointer::Pointer;
 use crate::request::{Kind, Part, RequestView, Role, Spot, field, text};
 use crate::request_edit::{RequestEdit, Uses};
 use crate::tool_names::named_object;
@@ -26,9 +27,8 @@ pub(super) fn repeated_ids(view: &RequestView<'_>) -> Vec<Finding> {
     }
     let results: HashMap<Spot, Spot> = view.pairs().answered.iter().copied().collect();
     let found = |(spot, id): (Spot, &str)| {
-        let result = results.get(&spot).map(|result| view.part(*result).at.clone());
-        Finding::new(view.part(spot).at.as_str(), format!("the id `{id}` is used twice"))
-            .with_repair_value(result)
+        let result = results.get(&spot).map(|result| view.part(*result).at.into());
+        Finding::new(view.part(spot).at, format!("the id `{id}` is used twice")).with_repair_value(result)
     };
     again.into_iter().map(found).collect()
 }
@@ -41,8 +41,8 @@ pub(super) fn malformed_ids(view: &RequestView<'_>) -> Vec<Finding> {
         n => format!("1 to {n} characters"),
     };
     let found =
-        |at: &str, id: &str| Finding::new(at, format!("the id `{id}` does not consist of {expected}"));
-    bad.map(|(spot, id, ..)| found(&view.part(spot).at, id)).collect()
+        |at: Pointer, id: &str| Finding::new(at, format!("the id `{id}` does not consist of {expected}"));
+    bad.map(|(spot, id, ..)| found(view.part(spot).at, id)).collect()
 }
 
 /// Finds texts after a call in the same message.
@@ -74,7 +74,7 @@ pub(super) fn mistyped_arguments(view: &RequestView<'_>) -> Vec<Finding> {
     let found = view.calls().filter_map(|(spot, _, name, arguments)| {
         let part = view.part(spot);
         let what = wanted(part.value, arguments)?;
-        Some(Finding::new(part.at.as_str(), format!("the arguments of `{name}` are {what}")))
+        Some(Finding::new(part.at, format!("the arguments of `{name}` are {what}")))
     });
     found.collect()
 }
@@ -84,7 +84,7 @@ pub(super) fn untyped_calls(view: &RequestView<'_>) -> Vec<Finding> {
     let is_bare =
         |call: &Value| field(call, "type").is_none_or(Value::is_null) && field(call, "function").is_some();
     let found = view.calls().map(|(spot, ..)| view.part(spot)).filter(|part| is_bare(part.value));
-    found.map(|part| Finding::new(part.at.as_str(), "the call has no type")).collect()
+    found.map(|part| Finding::new(part.at, "the call has no type")).collect()
 }
 
 /// Sets the type of a function call.

@@ -11,7 +11,7 @@ use crate::request_edit::RequestEdit;
 pub(super) fn blank_texts(view: &RequestView<'_>) -> Vec<Finding> {
     let blank =
         view.parts().filter(|(_, part)| matches!(part.kind, Kind::Text(text) if text.trim().is_empty()));
-    let mut places: Vec<String> = blank.map(|(_, part)| part.at.clone()).collect();
+    let mut places: Vec<String> = blank.map(|(_, part)| part.at.into()).collect();
     let lists = view.parts().filter(|(_, part)| matches!(part.kind, Kind::Result { .. }));
     for (_, part) in lists {
         places.extend(blank_places(field(part.value, "content"), || format!("{}/content", part.at)));

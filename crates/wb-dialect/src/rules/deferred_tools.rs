@@ -19,7 +19,7 @@ pub(super) fn unknown_references(view: &RequestView<'_>) -> Vec<Finding> {
     let Some(names) = names else { return Vec::new() };
     let mut references = Vec::new();
     for (at, message) in view.messages.iter().enumerate() {
-        collect(message.value, &view.message_pointer(at), &mut references);
+        collect(message.value, &view.message_pointer(at).to_string(), &mut references);
     }
     let unknown = references.into_iter().filter(|(_, name)| !names.contains(name));
     unknown.map(|(at, name)| Finding::new(at, format!("the tool `{name}` is not in the request"))).collect()
@@ -32,8 +32,8 @@ fn collect<'a>(value: &'a Value, at: &str, references: &mut Vec<(String, &'a str
         return references.extend(name.map(|name| (at.to_owned(), name)));
     }
     for key in ["content", REFERENCES] {
-        for (at, each) in elements(value, at, key) {
-            collect(each, &at, references);
+        for (nth, each) in elements(value, key).iter().enumerate() {
+            collect(each, &format!("{at}/{key}/{nth}"), references);
         }
     }
     if let Some(content) = value.get("content").filter(|content| content.is_object()) {
@@ -55,14 +55,14 @@ pub(super) fn replace_reference(edit: &mut RequestEdit<'_>, found: &Finding) -> 
 /// Finds a request of which all tools are deferred; the place is the tool to load at once: the one
 /// that searches, or else the first.
 pub(super) fn only_deferred_tools(view: &RequestView<'_>) -> Vec<Finding> {
-    let tools = elements(view.body, "", "tools");
+    let tools = elements(view.body, "tools");
     let is_deferred = |tool: &Value| tool.get("defer_loading") == Some(&Value::Bool(true));
-    if !tools.iter().all(|(_, tool)| is_deferred(tool)) {
+    if !tools.iter().all(is_deferred) {
         return Vec::new();
     }
     let is_search = |tool: &Value| tool["type"].as_str().is_some_and(|it| it.starts_with("tool_search_tool"));
-    let search = tools.iter().find(|(_, tool)| is_search(tool)).or(tools.first());
-    search.map(|(at, _)| Finding::new(at.as_str(), "all tools are deferred")).into_iter().collect()
+    let search = tools.iter().position(is_search).or_else(|| (!tools.is_empty()).then_some(0));
+    search.map(|at| Finding::new(format!("/tools/{at}"), "all tools are deferred")).into_iter().collect()
 }
 
 /// Has a tool loaded at once.

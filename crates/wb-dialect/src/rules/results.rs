@@ -19,7 +19,7 @@ pub(super) fn unanswered_calls(view: &RequestView<'_>) -> Vec<Finding> {
 pub(super) fn nameless_results(view: &RequestView<'_>) -> Vec<Finding> {
     let pairs = view.pairs().nameless.iter();
     let found = |(call, result): &(Spot, Spot)| {
-        let result = view.part(*result).at.clone();
+        let result = view.part(*result).at.into();
         finding(view, *call, "is not named by the result next to it").with_repair_value(Some(result))
     };
     pairs.map(found).collect()
@@ -39,7 +39,7 @@ pub(super) fn misplaced_results(view: &RequestView<'_>) -> Vec<Finding> {
         _ => "is not in the message after its call",
     };
     let found = |(call, result): &(Spot, Spot)| {
-        finding(view, *result, wants).with_repair_value(Some(view.part(*call).at.clone()))
+        finding(view, *result, wants).with_repair_value(Some(view.part(*call).at.into()))
     };
     view.pairs().misplaced.iter().map(found).collect()
 }
@@ -57,7 +57,7 @@ fn finding(view: &RequestView<'_>, spot: Spot, what: &str) -> Finding {
         Kind::Result { id, name } => format!("result `{}` {what}", named(id, name)),
         _ => what.to_owned(),
     };
-    Finding::new(part.at.as_str(), what)
+    Finding::new(part.at, what)
 }
 
 /// Finds results that follow other content of the user.
@@ -76,7 +76,7 @@ pub(super) fn late_results(view: &RequestView<'_>) -> Vec<Finding> {
 pub(super) fn non_object_responses(view: &RequestView<'_>) -> Vec<Finding> {
     let is_bad = |value: &Value| response(value).is_some_and(|response| !response.is_object());
     let bad = view.parts().filter(|(_, part)| is_bad(part.value));
-    bad.map(|(_, part)| Finding::new(part.at.as_str(), "the response is not an object")).collect()
+    bad.map(|(_, part)| Finding::new(part.at, "the response is not an object")).collect()
 }
 
 fn response(part: &Value) -> Option<&Value> {

@@ -12,7 +12,7 @@ const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 /// Finds reasoning without a signature.
 pub(super) fn unsigned_thinking(view: &RequestView<'_>) -> Vec<Finding> {
     let bare = view.parts().filter(|(_, part)| matches!(part.kind, Kind::Thinking { is_signed: false }));
-    bare.map(|(_, part)| Finding::new(part.at.as_str(), "reasoning has no signature")).collect()
+    bare.map(|(_, part)| Finding::new(part.at, "reasoning has no signature")).collect()
 }
 
 /// Finds reasoning without a text field; the text may be empty.
@@ -20,7 +20,7 @@ pub(super) fn textless_thinking(view: &RequestView<'_>) -> Vec<Finding> {
     let is_bare = |block: &Value| block["type"] == "thinking" && !block["thinking"].is_string();
     let thinking = view.parts().filter(|(_, part)| matches!(part.kind, Kind::Thinking { .. }));
     let bare = thinking.filter(|(_, part)| is_bare(part.value));
-    bare.map(|(_, part)| Finding::new(part.at.as_str(), "reasoning has no `thinking`")).collect()
+    bare.map(|(_, part)| Finding::new(part.at, "reasoning has no `thinking`")).collect()
 }
 
 /// Adds an empty text to reasoning.
@@ -69,7 +69,7 @@ pub(super) fn unsigned_calls(view: &RequestView<'_>) -> Vec<Finding> {
         .iter()
         .filter_map(|message| message.parts.iter().find(|part| matches!(part.kind, Kind::Call { .. })));
     let bare = first_calls.filter(|part| !is_signed(part.value));
-    bare.map(|part| Finding::new(part.at.as_str(), "the first call has no thought signature")).collect()
+    bare.map(|part| Finding::new(part.at, "the first call has no thought signature")).collect()
 }
 
 fn is_signed(part: &Value) -> bool {

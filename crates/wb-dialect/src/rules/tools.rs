@@ -8,7 +8,7 @@ use super::Finding;
 use crate::dialect::Dialect;
 use crate::request::{Kind, RequestView};
 use crate::request_edit::RequestEdit;
-use crate::tool_names::{NameUse, call_name, is_good_name, named_object, shaped_name, with_hash};
+use crate::tool_names::{NameUse, call_name, is_good_name, named_object, shaped_name, tool_name, with_hash};
 
 /// Returns the names of the host's tools with pointers to the objects that contain them.
 fn tools(body: &Value, dialect: Dialect) -> Vec<(String, &str)> {
@@ -46,9 +46,9 @@ pub(super) fn bad_names(view: &RequestView<'_>) -> Vec<Finding> {
         .collect();
     let known: HashSet<&str> = offered.iter().map(|(_, name)| *name).collect();
     for (_, part) in view.parts().filter(|(_, part)| matches!(part.kind, Kind::Call { .. })) {
-        let Some((_, name)) = named_object(&part.at, part.value, view.dialect) else { continue };
+        let Some((_, name)) = tool_name(part.value, view.dialect) else { continue };
         if is_bad(name, NameUse::Call) && !known.contains(name) {
-            found.push(Finding::new(part.at.as_str(), format!("no call may have the name `{name}`")));
+            found.push(Finding::new(part.at, format!("no call may have the name `{name}`")));
         }
     }
     found
