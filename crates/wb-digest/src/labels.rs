@@ -87,6 +87,8 @@ pub const READ: &str = "- read: ";
 pub const NAMES: &str = "- names: ";
 /// Begins the entry that names the tool for looking up folded messages.
 pub const RECALL_TOOL: &str = "- Look up exact folded messages with the tool ";
+/// Ends that entry.
+pub const RECALL_SUBJECTS: &str = ": by words or a name, file, command, turn, or message number.";
 /// Labels of the entries that are lists, each with the separator of its items.
 pub(crate) const LISTS: [(&str, &str); 3] = [(MODIFIED, ", "), (READ, ", "), (NAMES, BETWEEN_NAMES)];
 /// Separates the names of a list.

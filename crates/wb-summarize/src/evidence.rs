@@ -8,7 +8,7 @@ use std::hash::BuildHasherDefault;
 use wb_message::Untrusted;
 use wb_message::pairing::{KeyHasher, id_key};
 
-use wb_digest::labels::{BETWEEN_NAMES, CALLED, EXCERPTS, NAMES, RECALL_TOOL, SEEN};
+use wb_digest::labels::{BETWEEN_NAMES, CALLED, EXCERPTS, NAMES, RECALL_SUBJECTS, RECALL_TOOL, SEEN};
 use wb_digest::{Section, quote_behind_label, quote_line};
 use wb_facts::mentions::{self, Mentions, Named};
 use wb_facts::names::names;
@@ -21,7 +21,7 @@ const HASH_CHARS: usize = 32;
 
 /// Returns the line that names the tool for looking up what is folded, after a line end.
 pub(crate) fn recall_line(tool: &str) -> String {
-    ["\n", RECALL_TOOL, tool, ": by words or a name, file, command, turn, or message number."].concat()
+    ["\n", RECALL_TOOL, tool, RECALL_SUBJECTS].concat()
 }
 
 /// Adds lines below a digest, as the end of its carryover.

@@ -38,12 +38,12 @@ pub(crate) const OF_CLAUDE_CODE: &[HookEvent] =
     &[("PreCompact", None), ("PostCompact", None), ("SessionStart", Some("compact"))];
 
 /// Returns the command that runs `wb` of a path, for a shell.
-fn command_of(program: &str) -> String {
+pub(super) fn command_of(program: &str) -> String {
     format!("{} hook", shell_word(program))
 }
 
 /// Returns the path of `wb` in a command that we wrote.
-fn program_of(command: &str) -> Option<String> {
+pub(super) fn program_of(command: &str) -> Option<String> {
     let word = command.strip_suffix(" hook")?;
     let quoted = word.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
     let path = quoted.map_or_else(|| word.to_owned(), |word| word.replace(r"'\''", "'"));

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use serde_json::json;
 
+use super::hooks;
+
 /// A file of a plug-in, below the folder that the agent reads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Embedded {
@@ -57,7 +59,9 @@ impl Embedded {
         let mut of_claude_code = server("claude-code");
         of_claude_code["alwaysLoad"] = true.into();
         let is_on = if recall == RecallTool::On { "true" } else { "false" };
-        let text = self.text.replace("'@WB@'", &path).replace("\"@WB@\"", &path);
+        let hook = serde_json::Value::from(hooks::command_of(program)).to_string();
+        let text = self.text.replace("\"@WB_HOOK@\"", &hook);
+        let text = text.replace("'@WB@'", &path).replace("\"@WB@\"", &path);
         let text = text.replace("'@RECALL@'", is_on).replace("\"@RECALL@\"", is_on);
         let text = text.replace("\"@SERVERS_OF_CLAUDE_CODE@\"", &servers(of_claude_code));
         let text = text.replace("\"@SERVERS_OF_GEMINI_CLI@\"", &servers(server("gemini-cli")));
@@ -74,8 +78,10 @@ impl Embedded {
     /// Returns whether a text without a marker is what was written for some `wb`.
     pub(crate) fn is_of_any(self, text: &str) -> bool {
         let value: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
-        let program = value.pointer("/mcpServers/wb/command").and_then(serde_json::Value::as_str);
-        self.is_rendered(text, program.unwrap_or_default())
+        let word = |place| value.pointer(place).and_then(serde_json::Value::as_str);
+        let of_hook = || hooks::program_of(word("/hooks/SessionStart/0/hooks/0/command")?);
+        let program = word("/mcpServers/wb/command").map(str::to_owned).or_else(of_hook);
+        self.is_rendered(text, &program.unwrap_or_default())
     }
 
     /// Returns whether a text is what was written for this `wb`, whichever the recall.
@@ -121,11 +127,20 @@ mod tests {
     }
 
     #[test]
+    fn a_hook_is_known_again_whatever_the_path_of_its_program() {
+        let file = OF_CLAUDE_CODE[2];
+        for program in ["/usr/bin/wb", "/a b/it's \"x\"/wb"] {
+            let text = file.rendered(program, RecallTool::On);
+            assert!(file.is_of_any(&text) && !file.is_of_any(&text.replace("/wb", "/other")), "{text}");
+        }
+    }
+
+    #[test]
     fn nothing_is_left_to_be_filled_in() {
         for file in [&OF_PI[..], &OF_OPENCODE, &OF_GEMINI_CLI, &OF_CLAUDE_CODE].concat() {
             let text = file.rendered("/usr/bin/wb", RecallTool::Off);
             assert!(
-                !["@WB@", "@VERSION@", "@RECALL@", "@SERVERS@", "@TOOL@"].iter().any(|it| text.contains(it)),
+                !["@WB", "@VERSION@", "@RECALL@", "@SERVERS", "@TOOL@"].iter().any(|it| text.contains(it)),
                 "{text}"
             );
             assert!(file.is_script() || serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{text}");

@@ -15,6 +15,9 @@ use super::script::{self, LAST_PROMPT, NEXT_PROMPT, TAIL_PROMPT, TASK, THIRD_PRO
 use super::validate::{self, Check, Sent, UNDONE};
 use super::wb::Wb;
 
+/// What an agent that shows our notices prints after a compaction.
+const NOTICE: &str = "to undo: wb undo ";
+
 /// A run.
 #[derive(Debug)]
 pub(crate) struct Case {
@@ -208,6 +211,9 @@ impl Course<'_> {
             self.check(play, label, prompt, &played.requests, n_before);
         }
         self.n_compactions += usize::from(answers.fills());
+        let is_noticed = played.printed.contains(NOTICE);
+        let is_due = answers.fills() && self.case.is_ours() && self.plug.prints_notice;
+        play.report(label, (is_due && !is_noticed).then(|| format!("the agent does not print `{NOTICE}`")));
         Ok(())
     }
 

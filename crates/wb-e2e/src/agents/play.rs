@@ -92,7 +92,11 @@ impl Play<'_> {
         let ended = self.stage.run(label, program);
         let mut played = self.provider.played();
         let faults = played.faults.drain(..).map(|fault| format!("{label}: {fault}"));
-        let faults: Vec<String> = faults.chain(ended.err()).collect();
+        let mut faults: Vec<String> = faults.collect();
+        match ended {
+            Ok(printed) => played.printed = printed,
+            Err(why) => faults.push(why),
+        }
         if !faults.is_empty() {
             return Err(faults.join("\n"));
         }

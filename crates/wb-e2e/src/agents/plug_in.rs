@@ -10,6 +10,9 @@ use super::script::{LEDGER_OUTPUT, TASK};
 use super::stage::{Stage, link};
 use super::wb::Wb;
 
+/// The placeholders in the files of a plug-in.
+const PLACEHOLDERS: [&str; 5] = ["SERVERS", "TOOL", "WB", "RECALL", "VERSION"];
+
 /// The program at the path where a plug-in looks for `wb`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StandIn {
@@ -29,10 +32,16 @@ pub(crate) fn install(stage: &Stage, plug: &Plug, root: &Path) -> Result<(), Str
         let wb = stage.wb().display().to_string();
         let servers =
             json!({ "wb": { "command": wb, "args": ["mcp", "--host", "claude-code"], "alwaysLoad": true } });
-        let text = text.replace("\"@SERVERS@\"", &servers.to_string());
+        let text = text.replace("\"@SERVERS_OF_CLAUDE_CODE@\"", &servers.to_string());
         let tool = serde_json::to_string(&descriptor()).map_err(|error| error.to_string())?;
         let text = text.replace("\"@TOOL@\"", &tool);
-        stage.write(to, &text.replace("@WB@", &wb).replace("@VERSION@", "0.0.0"))?;
+        let text = text.replace("\"@WB_HOOK@\"", &serde_json::Value::from(format!("{wb} hook")).to_string());
+        let text = text.replace("'@RECALL@'", "true").replace("\"@RECALL@\"", "true");
+        let text = text.replace("@WB@", &wb).replace("@VERSION@", "0.0.0");
+        if let Some(left) = text.split('@').find(|word| PLACEHOLDERS.iter().any(|it| word.starts_with(it))) {
+            return Err(format!("{from}: @{left}@ was not replaced"));
+        }
+        stage.write(to, &text)?;
     }
     Ok(())
 }

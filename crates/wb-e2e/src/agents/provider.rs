@@ -35,6 +35,8 @@ pub(crate) struct Played {
     pub(crate) pause: Duration,
     /// The faults.
     pub(crate) faults: Vec<String>,
+    /// The output of the agent.
+    pub(crate) printed: String,
 }
 
 #[derive(Debug)]

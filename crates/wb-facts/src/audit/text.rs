@@ -5,8 +5,8 @@ use std::ops::Range;
 use wb_message::markers::CLIP_MARK;
 
 use wb_digest::labels::{
-    ACTIVE, ANSWER, CALLED, EARLIER, EXCERPTS, FIRST, LATEST, MODIFIED, NAMES, SEEN, STATUS, TICKED, TURN,
-    UNRESOLVED,
+    ACTIVE, ANSWER, CALLED, EARLIER, EXCERPTS, FIRST, LATEST, MODIFIED, NAMES, RECALL_SUBJECTS, RECALL_TOOL,
+    SEEN, STATUS, TICKED, TURN, UNRESOLVED,
 };
 use wb_digest::{Heading, Section};
 use wb_language::sentences::{fence, is_fence_end};
@@ -165,7 +165,8 @@ pub(super) fn lines(summary: &str) -> Vec<SummaryLine<'_>> {
             code = Some(mark).filter(|mark| is_closed(&all[at + 1..], mark));
             continue;
         }
-        if text.is_empty() || HOST_STARTS.iter().any(|start| text.starts_with(start)) {
+        let is_of_host = HOST_STARTS.iter().any(|start| text.starts_with(start));
+        if text.is_empty() || is_of_host || names_recall_tool(line) {
             continue;
         }
         let is_quoting = entry.is_some() && !line.starts_with("# ");
@@ -189,6 +190,12 @@ pub(super) fn lines(summary: &str) -> Vec<SummaryLine<'_>> {
         });
     }
     out
+}
+
+/// Reports whether a line of a digest names the tool for looking up what it folds.
+fn names_recall_tool(line: &str) -> bool {
+    let tool = line.strip_prefix(RECALL_TOOL).and_then(|rest| rest.strip_suffix(RECALL_SUBJECTS));
+    tool.is_some_and(|tool| !tool.contains(char::is_whitespace))
 }
 
 /// Reports whether a line begins an entry or a section of our digests.

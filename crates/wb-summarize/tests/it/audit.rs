@@ -286,3 +286,16 @@ fn what_a_command_answers_is_no_approval() {
     assert_eq!(approvals("  $ git merge release → ok: approved by the maintainer"), 0);
     assert_eq!(approvals("- The maintainer approved the release."), 1);
 }
+
+#[test]
+fn the_tool_that_a_digest_names_is_no_claim() {
+    let mut session = Composed::default();
+    session.user("Why does crates/cart/src/totals.rs fail?");
+    let facts = session.facts();
+    let digest = |tool: &str| LocalDigest::new(&facts, 1).with_recall_tool(Some(tool)).render(4_000);
+    let named = digest("mcp__plugin_wb-compact_wb__recall");
+    assert!(named.contains("mcp__plugin_wb-compact_wb__recall"), "{named}");
+    assert_eq!(audit(&named, &facts), []);
+    let claim = named.replace("wb__recall:", "wb__recall, approved_by_user:");
+    assert!(!audit(&claim, &facts).is_empty(), "{claim}");
+}

@@ -47,6 +47,16 @@ pub(crate) struct EventAnswer {
     pub(crate) entry: Option<Entry>,
 }
 
+impl EventAnswer {
+    /// Shows a line to the person, and adds a text to the context.
+    fn shown(additional_context: Option<String>, system_message: String) -> Option<Self> {
+        let hook_specific_output = additional_context
+            .map(|additional_context| SessionStart { hook_event_name: "SessionStart", additional_context });
+        let output = Output { hook_specific_output, system_message };
+        Some(Self { text: serde_json::to_string(&output).ok()?, entry: None })
+    }
+}
+
 /// Words for a session that starts.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -93,7 +103,8 @@ impl HostEvent {
         match (self.hook_event_name.as_str(), self.source.as_deref()) {
             ("PreCompact", _) if self.host() == "claude-code" => self.before(pin).unwrap_or_default(),
             ("SessionStart", Some("compact")) => {
-                self.after(pin, self.notice(log, now_ms)).unwrap_or_default()
+                let notice = self.notice(log, now_ms).and_then(|notice| EventAnswer::shown(None, notice));
+                notice.or_else(|| self.after(pin)).unwrap_or_default()
             }
             ("PostCompact", _) => self.checked().unwrap_or_default(),
             _ => EventAnswer::default(),
@@ -113,12 +124,9 @@ impl HostEvent {
         })
     }
 
-    /// Lists for a compacted session what its summary lacks.
-    fn after(&self, pin: &[Pin], notice: Option<String>) -> Option<EventAnswer> {
-        let Some((facts, found)) = self.audit() else {
-            let output = Output { hook_specific_output: None, system_message: notice? };
-            return Some(EventAnswer { text: serde_json::to_string(&output).ok()?, entry: None });
-        };
+    /// Lists for a compacted session what its summary, by a model, lacks.
+    fn after(&self, pin: &[Pin]) -> Option<EventAnswer> {
+        let (facts, found) = self.audit()?;
         let lines = listed(pin) + &found.iter().map(described).collect::<String>();
         let mut text = String::new();
         if self.host() == "codex" {
@@ -130,12 +138,9 @@ impl HostEvent {
             text += &lines;
         }
         let entry = Some(self.entry("told", found.len()));
-        if text.is_empty() && notice.is_none() {
+        if text.is_empty() {
             return Some(EventAnswer { text, entry });
         }
-        let has_text = !text.is_empty();
-        let hook_specific_output =
-            has_text.then_some(SessionStart { hook_event_name: "SessionStart", additional_context: text });
         let added = match found.len() {
             0 => "wb added what it collected from the session to the summary".to_owned(),
             n => format!(
@@ -143,8 +148,7 @@ impl HostEvent {
                 count(n, "point that it left out", "points that it left out")
             ),
         };
-        let output = Output { hook_specific_output, system_message: notice.unwrap_or(added) };
-        Some(EventAnswer { text: serde_json::to_string(&output).ok()?, entry })
+        Some(EventAnswer { entry, ..EventAnswer::shown(Some(text), added)? })
     }
 
     /// Returns a line about the compaction that `wb` has just made of this session.

@@ -36,6 +36,7 @@ pub(super) const HOST: Host = Host {
         // It does not report thoughts, and calls may not appear without them.
         moment: Moment::Midway { keeps_calls: false },
         asks_anyway: false,
+        prints_notice: true,
         hands_over_words: true,
         compact,
     }),
@@ -63,6 +64,7 @@ fn say(stage: &Stage, prompt: &str, session: Session) -> Command {
     claude.env("ANTHROPIC_BASE_URL", stage.address()).env("ANTHROPIC_API_KEY", "none");
     claude.envs(SWITCHES.map(|name| (name, "1")));
     claude.args(["-p", prompt, "--model", KNOWN_MODEL, "--autocompact", WINDOW_TOKENS]);
+    claude.args(["--verbose", "--output-format", "stream-json"]);
     let plug_in = stage.home().join(".claude/wb-compact");
     if plug_in.is_dir() {
         claude.arg("--plugin-dir").arg(plug_in);

@@ -88,6 +88,8 @@ pub(crate) struct Plug {
     pub(crate) moment: Moment,
     /// Asks for a summary even if ours replaces it.
     pub(crate) asks_anyway: bool,
+    /// Prints, without a terminal, the line that says how to undo a compaction.
+    pub(crate) prints_notice: bool,
     /// Passes the user's wish for a compaction on.
     pub(crate) hands_over_words: bool,
     /// Compacts the last session, as its user would, with words if it takes any.

@@ -29,6 +29,7 @@ pub(super) const HOST: Host = Host {
         full_tokens: SMALL_WINDOW_TOKENS - 1000,
         moment: Moment::Midway { keeps_calls: true },
         asks_anyway: true,
+        prints_notice: false,
         hands_over_words: false,
         compact,
     }),

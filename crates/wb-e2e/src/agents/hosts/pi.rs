@@ -35,6 +35,7 @@ pub(super) const HOST: Host = Host {
         full_tokens: FULL_TOKENS,
         moment: Moment::End,
         asks_anyway: false,
+        prints_notice: false,
         hands_over_words: true,
         compact,
     }),
