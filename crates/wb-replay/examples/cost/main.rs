@@ -38,8 +38,9 @@ fn main() -> ExitCode {
     let all: Vec<_> = models.flat_map(|model| WINDOWS.map(|window| (model, window))).collect();
     let outcomes: Vec<_> =
         all.iter().map(|(model, window)| (*model, *window, outcomes(&sessions, model, *window))).collect();
-    println!("{}", table::totals(&outcomes));
+    println!("{}", table::choice(&outcomes));
     println!("{}\n<!-- rows -->", include_str!("notes.md").trim_end());
+    println!("{}", table::totals(&outcomes));
     for (model, window, outcomes) in &outcomes {
         println!("{}", table::rules(model, *window, outcomes));
     }

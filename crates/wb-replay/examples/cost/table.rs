@@ -96,10 +96,36 @@ fn points(values: &[Vec<f64>]) -> String {
     format!("{:+.1}{}", mean * 100.0, range.unwrap_or_default())
 }
 
-/// Renders the engine's choice next to the others, one row per model and window.
+/// Renders the engine's choice next to the others over all windows, one row per model.
+pub(crate) fn choice(all: &[(&CatalogEntry, u64, Vec<Vec<Outcome>>)]) -> String {
+    let mut out = "## The engine's choice\n\nIn % of what `at-limit` costs.\n\nprices of | weighed | best that keeps the lines \
+        | best of any | lines, by window | worst % | worst % below the limit\n--- | ---: | ---: | ---: | ---: | ---: | ---:\n"
+        .to_owned();
+    for with_model in all.chunk_by(|one, other| one.0.card.id == other.0.card.id) {
+        let mut sums = [0.0; 4];
+        let (mut most, mut most_below) = (0.0_f64, 0.0_f64);
+        let (mut least_lines, mut most_lines) = (f64::INFINITY, f64::NEG_INFINITY);
+        for (_, window, outcomes) in with_model {
+            sums.iter_mut().zip(costs_of_choice(outcomes)).for_each(|(sum, cost)| *sum += cost);
+            most = most.max(worst(outcomes, *window, Rule::Weighed).1);
+            most_below = most_below.max(worst_below(outcomes, Rule::Weighed).1);
+            let lines = mean(&gains(outcomes, Rule::Weighed)) * 100.0;
+            (least_lines, most_lines) = (least_lines.min(lines), most_lines.max(lines));
+        }
+        out += &row_of(format_args!(
+            "{} | {} | {least_lines:+.1} to {most_lines:+.1} | {} | {}\n",
+            with_model[0].0.card.id,
+            relative_to_limit(sums),
+            percent(most),
+            percent(most_below)
+        ));
+    }
+    out
+}
+
+/// Renders the same for each window.
 pub(crate) fn totals(all: &[(&CatalogEntry, u64, Vec<Vec<Outcome>>)]) -> String {
-    let mut out = "## The engine's choice\n\nIn % of what `at-limit` costs.\n\n| prices of | window | weighed | left out, one \
-        point | left out, any | lines of weighed | fit the window | worst % | worst % at-limit | below the limit | worst % |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n"
+    let mut out = "## The engine's choice\n\n| prices of | window | weighed | best that keeps the lines | best of any | lines of weighed | fit the window | worst % | worst % at-limit | below the limit | worst % |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n"
         .to_owned();
     for with_model in all.chunk_by(|one, other| one.0.card.id == other.0.card.id) {
         let mut sums = [0.0; 4];
@@ -120,11 +146,7 @@ pub(crate) fn totals(all: &[(&CatalogEntry, u64, Vec<Vec<Outcome>>)]) -> String 
             ));
         }
         if let Some((model, ..)) = with_model.first() {
-            out += &row_of(format_args!(
-                "| {} | all | {} | | | | | | |\n",
-                model.card.id,
-                relative_to_limit(sums)
-            ));
+            out += &row_of(format_args!("| {} | all | {} |\n", model.card.id, relative_to_limit(sums)));
         }
     }
     out

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use equal_sizes::compare_at_sizes;
+use tables::Columns;
 use wb_record::Access;
 use wb_replay::{CAVEAT, CutRule, Options, Replay, Session, digest_presets, replay};
 
@@ -41,17 +42,22 @@ fn main() -> ExitCode {
 
 fn print_page(date: &str, commit: &str, sessions: &[Session]) {
     println!("{}", HEAD.replace("DATE", date).replace("COMMIT", commit));
-    let compare =
-        |preset| tables::compare_at_sizes(preset, &compare_at_sizes(sessions, preset, &PARTS, &RULE));
-    let mut tables = digest_presets().into_iter().map(compare);
-    println!("{}", tables.next().unwrap_or_default());
+    let compare = |preset| (preset, compare_at_sizes(sessions, preset, &PARTS, &RULE));
+    let compared: Vec<_> = digest_presets().into_iter().map(compare).collect();
+    if let Some((preset, first)) = compared.first() {
+        println!("{}", tables::compare_at_sizes(preset, first, Columns::Page));
+    }
     let options = Options::default();
     let reports = sessions.iter().map(|session| replay(session, &options)).collect();
     let replay = Replay::new(options, reports);
-    println!("{}", tables::retention(&replay));
-    println!("{}", tables::native(&replay));
+    println!("{}", tables::retention(&replay, Columns::Page));
+    println!("{}", tables::native(&replay, Columns::Page));
     println!("{}\n\n{}\n<!-- rows -->", CAVEAT, NOTES.trim_end());
-    tables.for_each(|table| println!("{table}"));
+    for (preset, all) in &compared {
+        println!("{}", tables::compare_at_sizes(preset, all, Columns::All));
+    }
+    println!("{}", tables::retention(&replay, Columns::All));
+    println!("{}", tables::native(&replay, Columns::All));
     println!("{}", tables::costs(&replay));
     println!("{}", tables::sessions(&replay));
 }

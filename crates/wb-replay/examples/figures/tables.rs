@@ -4,53 +4,94 @@ use wb_replay::{CostRow, Interval, Replay, SessionReport, Summary};
 
 use crate::equal_sizes::SizeComparison;
 
-const KEPT: &str = "size % | names % | lines % | user words % | constraints % | broken pairs |";
-
-/// Renders what a preset and its rivals retain at equal sizes.
-pub(crate) fn compare_at_sizes(preset: &str, all: &[SizeComparison]) -> String {
-    let row = |at: &SizeComparison, summary: &Summary| {
-        format!("| {:.0} | {} | {} |{}", at.part * 100.0, summary.strategy, summary.trials, shares(summary))
-    };
-    let table = rows(all.iter().flat_map(|at| at.summaries.iter().map(move |summary| row(at, summary))));
-    let near = rows(all.iter().map(near));
-    format!(
-        "### {preset}\n\n| reference % | strategy | places | {KEPT}\n|---:|---|---:|---:|---:|---:|---:|---:|---:|\n{table}\n{near}"
-    )
+/// The columns of a table of shares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Columns {
+    /// Means, and the intervals of names and lines.
+    Page,
+    /// All intervals and counts.
+    All,
 }
 
-/// Renders how many results reached the requested size.
+impl Columns {
+    /// Renders a table below its heading, given the name of the first column and the first cell of
+    /// each row.
+    fn table<'s>(
+        self,
+        heading: &str,
+        first: &str,
+        all: impl Iterator<Item = (String, &'s Summary)>,
+    ) -> String {
+        let kept = format!("{first} | size % | names % | lines % | user words % | constraints %");
+        let head = match self {
+            Self::Page => format!("{kept}\n---{}", " | ---:".repeat(kept.matches('|').count())),
+            Self::All => format!("| {kept} | places | broken pairs |"),
+        };
+        format!("{heading}\n\n{head}\n{}", rows(all.map(|it| self.row(it))))
+    }
+
+    fn row(self, (first, summary): (String, &Summary)) -> String {
+        let cell = |(at, share): (usize, Option<Interval>)| match share {
+            Some(share) if self == Self::All || matches!(at, 1 | 2) => share.percent(),
+            Some(share) => format!("{:.1}", share.mean * 100.0),
+            None => "–".to_owned(),
+        };
+        let shares: Vec<String> = summary.shares().into_iter().enumerate().map(cell).collect();
+        let kept = format!("{first} | {}", shares.join(" | "));
+        let Summary { trials, broken, .. } = summary;
+        if self == Self::Page { kept } else { format!("| {kept} | {trials} | {broken} |") }
+    }
+}
+
+fn by_strategy(all: &[Summary]) -> impl Iterator<Item = (String, &Summary)> {
+    all.iter().map(|summary| (summary.strategy.to_owned(), summary))
+}
+
+/// Renders what a preset and its rivals retain at equal sizes.
+pub(crate) fn compare_at_sizes(preset: &str, all: &[SizeComparison], columns: Columns) -> String {
+    let named = |at: &SizeComparison, strategy: &str| format!("{:.0}, {strategy}", at.part * 100.0);
+    let summaries = all
+        .iter()
+        .flat_map(|at| at.summaries.iter().map(move |summary| (named(at, summary.strategy), summary)));
+    let near: Vec<String> = all.iter().map(near).collect();
+    columns.table(&format!("### {preset}"), "at %, strategy", summaries)
+        + &format!("\nWithin one point of that size: {}.\n", near.join(", "))
+}
+
+/// Renders how many results reached the requested size, of all places.
 fn near(at: &SizeComparison) -> String {
     let n = at.summaries.first().map_or(0, |summary| summary.trials);
-    format!(
-        "- {:.0} %: {} of {n} results within one point; {} more could not be brought near that size.",
-        at.part * 100.0,
-        at.within,
-        at.missed
-    )
+    format!("{} of {}", at.within, n + at.missed)
 }
 
 /// Renders what every strategy retains under the budget of a window.
-pub(crate) fn retention(replay: &Replay) -> String {
+pub(crate) fn retention(replay: &Replay, columns: Columns) -> String {
     let windows: Vec<String> = replay.options.windows.iter().map(u64::to_string).collect();
-    let row = |summary: &Summary| {
-        format!("| {} | {} of {} |{}", summary.strategy, summary.changed, summary.trials, shares(summary))
-    };
-    format!(
-        "## Under the budget of a window\n\nWindows of {} tokens, all settings at their defaults. The rival windows have at most \
-         the size that `window-budget` reaches.\n\n| strategy | changed | {KEPT}\n|---|---:|---:|---:|---:|---:|---:|---:|\n{}",
+    let heading = format!(
+        "## Under the budget of a window\n\nWindows of {} tokens, default settings, {} points. Rival windows have at most \
+         the size of `window-budget`.",
         windows.join(" and "),
-        rows(replay.summary.iter().map(row))
-    )
+        replay.summary.first().map_or(0, |summary| summary.trials)
+    );
+    match columns {
+        Columns::Page => {
+            let all = by_strategy(&replay.summary).filter(|(_, summary)| summary.changed > 0);
+            columns.table(&heading, "strategy", all)
+        }
+        Columns::All => {
+            let first = |it: &Summary| format!("{} | {} of {}", it.strategy, it.changed, it.trials);
+            columns.table(&heading, "strategy | changed", replay.summary.iter().map(|it| (first(it), it)))
+        }
+    }
 }
 
 /// Renders what is retained at native compactions.
-pub(crate) fn native(replay: &Replay) -> String {
-    let row = |summary: &Summary| format!("| {} | {} |{}", summary.strategy, summary.trials, shares(summary));
-    format!(
-        "## Compared with native digests\n\nWhere the agents had written a digest with a model: what it kept, and what others \
-         keep at that size or below, without a model.\n\n| strategy | places | {KEPT}\n|---|---:|---:|---:|---:|---:|---:|---:|\n{}",
-        rows(replay.native.iter().map(row))
-    )
+pub(crate) fn native(replay: &Replay, columns: Columns) -> String {
+    let heading = format!(
+        "## Compared with native digests\n\nWhat the agent's model kept at {} points, and others at that size or below.",
+        replay.native.first().map_or(0, |summary| summary.trials)
+    );
+    columns.table(&heading, "strategy", by_strategy(&replay.native))
 }
 
 /// Renders the spending of every strategy.
@@ -85,11 +126,6 @@ pub(crate) fn sessions(replay: &Replay) -> String {
         rows(long.into_iter().map(row)),
         short.len()
     )
-}
-
-fn shares(summary: &Summary) -> String {
-    let share = |share: Option<Interval>| share.map_or_else(|| "–".to_owned(), |share| share.percent());
-    format!(" {} | {} |", summary.shares().map(share).join(" | "), summary.broken)
 }
 
 /// Joins lines, each with a line break.
