@@ -140,8 +140,7 @@ const TITLE: &str = "\
 # Any bytes
 
 [cargo-fuzz](https://github.com/rust-fuzz/cargo-fuzz) feeds arbitrary bytes to everything that reads foreign files,
-starting from the composed files of this repository; every other time it changes values of the JSON instead of bytes.
-A panic is a finding, and so is a broken law:
+starting from the composed files of this repository. A panic is a finding, and so is a broken law:
 
 - `read`: a session that opens shows all its conversations, and an empty change keeps its bytes;
 - `compact`, with each strategy and a small window: no new refusal, the result reads as planned, undo restores the bytes;

@@ -50,8 +50,8 @@ const HEAD: &str = "\
 # Every format on real files
 
 Real files of agents and APIs, not part of this repository, were read, written unchanged, and compacted without a model
-for windows of 8,000, 32,000 and 200,000 tokens (the last one forced). Each compaction is written into a copy, which is
-read again. If the format cannot hold it, the messages in our own form are checked instead.
+for windows of 8,000, 32,000 and 200,000 tokens (the last one forced), each into a copy, which is read again. If the
+format cannot hold it, the messages in our own form are checked instead.
 
 - date: DATE
 - commit: COMMIT
@@ -64,10 +64,10 @@ const COLUMNS: &str = "Columns:
 - *same bytes*: files that an empty change leaves unchanged
 - *refused before*: files in which `wb-dialect` finds a fault before any compaction
 - *native*, *not native*: compactions written as the agent would, and those that its format cannot hold
-- *new refusals*: findings in a compaction that the untouched session does not have, in any of four dialects
+- *new refusals*: findings, in any of four dialects, that the untouched session does not have
 
-| format | files | messages | same bytes | refused before | native | not native | new refusals |
-|---|---:|---:|---:|---:|---:|---:|---:|";
+format | files | messages | same bytes | refused before | native | not native | new refusals
+--- | ---: | ---: | ---: | ---: | ---: | ---: | ---:";
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -213,7 +213,7 @@ fn page(rows: &[Row], date: &str, commit: &str) -> String {
         let Sum { files, messages, same, refused, native, unwritten, new } = sum;
         let _ = writeln!(
             page,
-            "| {format} | {files} | {messages} | {same} | {refused} | {native} | {unwritten} | {new} |"
+            "{format} | {files} | {messages} | {same} | {refused} | {native} | {unwritten} | {new}"
         );
     }
     page.push_str("<!-- rows -->\n");

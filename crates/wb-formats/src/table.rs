@@ -9,18 +9,16 @@ use crate::formats::{FORMATS, FormatRow};
 /// The page's text about traces.
 const TRACES: &str = "
 Of each trace in `otel-genai`, `langfuse` and `langsmith` the session is one row: the request with the most messages,
-the last of equals; once one was compacted, that one. Its system text is read with it, and its answer if that calls
-no tool; both stay as they are. Other rows are not changed, nor are the messages that they repeat.
+the last of equals; once one was compacted, that one. Its system text and an answer without calls are read with it and
+stay as they are, as do other rows.
 ";
 
 /// The page's text about new sessions.
 const NEW_SESSIONS: &str = "
 `wb convert FILE --to claude-code|codex|pi` writes a new session of one of these agents from the messages of any
-format. Texts, calls, results, their order and marks of failures survive; Codex marks a failure only in the text of
-the result. System texts, definitions of tools, counts and thoughts that the provider did not sign (except in pi) are
-lost; `wb convert` lists all losses with counts before it writes. No agent was tried with a converted session yet. There
-is no conversion to opencode, which creates the rows of its database itself, nor to formats that are only known from
-reading them.
+format. Texts, calls, results, their order and marks of failures survive. System texts, definitions of tools, counts and
+thoughts that the provider did not sign (except in pi) are lost; `wb convert` lists all losses before it writes. No
+agent was tried with a converted session yet.
 ";
 
 /// Returns the page on the formats: what cannot be written in each and why, and a table of files.
@@ -63,11 +61,11 @@ fn files_table() -> String {
     let mut table = String::from(
         "\nThe newest version is that of the agent whose records were read; at a date, it also continued a session \
          ([runs](../evaluation/hosts.md)).\n\n\
-         | format | files | compactions | usage | newest version |\n|---|---|---|---|---|\n",
+         format | files | compactions | usage | newest version\n--- | --- | --- | --- | ---\n",
     );
     for FormatRow { format, files, compactions, usage, newest, .. } in FORMATS {
         let newest = newest.unwrap_or("–");
-        let _ = writeln!(table, "| `{}` | {files} | {compactions} | {usage} | {newest} |", format.name());
+        let _ = writeln!(table, "`{}` | {files} | {compactions} | {usage} | {newest}", format.name());
     }
     table
 }

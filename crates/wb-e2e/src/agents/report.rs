@@ -14,52 +14,51 @@ pub(crate) const FILE: &str = "docs/evaluation/hosts.md";
 const TITLE: &str = "\
 # Compacted sessions in their agents
 
-A scripted model had each agent make nine tool calls in two prompts. `wb` compacted the session where the
-agent keeps it, and the agent continued; `wb` undid the compaction, and the agent continued again. Each time
-its first request was checked, and that every call is answered in all requests. A row is a run. Gemini CLI
-repeats outputs when it continues an untouched session, which is not counted, and writes the whole list again
-in other words; `wb` undoes its compaction all the same. `--list-sessions` was not run.
+A scripted model had each agent make nine tool calls in two prompts. `wb` compacted the session in its place,
+and the agent continued; `wb` undid the compaction, and the agent continued again. Each time its first request
+was checked, and that every call is answered in all requests. A row is a run; unless it says so, the agent
+could reach nothing but the provider. Gemini CLI repeats outputs when it continues an untouched session, which
+is not counted.
 
 - command: `cargo xtask e2e all --record`, and `cargo xtask e2e claude-code gemini-cli --record`
 ";
 
 const TABLE: &str = "\
-| agent | version | dialect | date | commit | network | result |
-|---|---|---|---|---|---|---|
+| agent | version | dialect | date | commit | result |
+|---|---|---|---|---|---|
 ";
 
 const PLUGGED_TITLE: &str = "## With our plug-in\n\n";
 
 const PLUGGED: &str = "\
-The agent compacts by itself, and our plug-in asks `wb hook`. In *ours* the window is reported full in the
-second prompt and is full in the third, each prompt in a separate process; at the end (rows of 2026-11-29 and
-later) the model calls `recall` for what was folded, and the next request has its exact words. In *asked for*
-the user asks for a compaction with words and undoes it with `wb undo`. In the other cases `wb` is missing,
-crashes, hangs or prints nonsense, and the agent has to compact in its *normal way*. Seconds are the longest
-time between an answer of the provider and the next request, tools included. In all runs outputs are
-unchanged, nothing but the provider listens on a port, requests keep the order of the dialect, and no log of
-`wb` contains words of a message.
+The agent compacts by itself, and our plug-in asks `wb hook`. In *ours* the window is reported full, then is
+full, each prompt in a separate process; at the end the model calls `recall` for what was folded, and the next
+request has its exact words. In *asked for* the user asks for a compaction with words and undoes it with `wb
+undo`. In the other cases `wb` is missing, crashes, hangs or prints nonsense, and the agent has to compact in
+its *normal way*. Seconds are the longest time between an answer and the next request, tools included. In all
+runs outputs are unchanged, only the provider listens on a port, requests keep the order of the dialect, and no
+log of `wb` contains words of a message.
 
 ";
 
 const PLUGGED_TABLE: &str = "\
-| agent | version | date | commit | network | ours, asked for | words of the user | normal way, after at most s | took | result |
-|---|---|---|---|---|---|---|---|---|---|
+| agent | version | date | commit | ours, asked for | words of the user | normal way, after at most s | result |
+|---|---|---|---|---|---|---|---|
 ";
 
 const INFORMED_TITLE: &str = "## With our instructions for its summary\n\n";
 
 const INFORMED_TEXT: &str = "\
 This agent accepts no text in place of its model's summary, so `wb install` adds instructions for that request
-and a hook with what `wb` knows of the session. The window was reported full, and then the model called `recall`
-(rows of 2026-11-29 and later). After `wb uninstall` the next request for a summary had the agent's instructions
-again. Hooks ran without being trusted (`--dangerously-bypass-hook-trust`).
+and a hook with what `wb` knows of the session. The window was reported full, and then the model called
+`recall`. After `wb uninstall` the next request for a summary had the agent's instructions again. Hooks ran
+without being trusted (`--dangerously-bypass-hook-trust`).
 
 ";
 
 const INFORMED_TABLE: &str = "\
-| agent | version | date | commit | network | result |
-|---|---|---|---|---|---|
+| agent | version | date | commit | result |
+|---|---|---|---|---|
 ";
 
 /// The time and place of a run.
@@ -75,7 +74,7 @@ pub(crate) struct Run<'a> {
 
 impl Run<'_> {
     fn network(&self) -> &'static str {
-        if self.is_apart { "cut off" } else { "there" }
+        if self.is_apart { "" } else { ", with a network" }
     }
 }
 
@@ -93,7 +92,7 @@ pub(crate) fn page(old: &str, all: &[(Host, Vec<Outcome>)], run: &Run) -> String
     let of_plugged = [
         ("ours", format!("{}; {}", names(&OURS), names(&TAIL_STAYS))),
         ("asked for", format!("the same, and {} where it is handed over", names(&WISHED))),
-        ("undone", names(&UNDONE)),
+        ("undone", "as above".to_owned()),
         ("normal way", names(&ITS_OWN)),
     ];
     let of_plugged = of_plugged.map(|(when, checks)| format!("- {when}: {checks}\n")).concat();
@@ -125,9 +124,7 @@ fn row(host: &Host, came_of: &str, run: &Run) -> String {
     let network = run.network();
     let Host { name, version, dialect, .. } = host;
     let Run { date, commit, .. } = run;
-    format!(
-        "| {name} | {version} | {dialect} | {date} | {commit} | {network} | compacted and undone, {came_of} |"
-    )
+    format!("| {name} | {version} | {dialect} | {date} | {commit} | {came_of}{network} |")
 }
 
 /// Writes the row of an agent, if all of its cases were played.
@@ -141,7 +138,6 @@ fn plugged_row(host: &Host, outcomes: &[Outcome], run: &Run) -> Option<String> {
     let is_cut_short = plug.moment == Moment::Midway { keeps_calls: false };
     let folded = if is_cut_short { ", calls underway folded too" } else { "" };
     let ours = format!("{summaries} requests for a summary{folded}");
-    let took = played.iter().map(|(_, outcome)| outcome.seconds).sum::<f64>();
     let words = if plug.hands_over_words { "reach us" } else { "not handed over" };
     let own = own.iter().map(|(_, outcome)| outcome.pause_seconds).fold(0.0, f64::max);
     let n_findings: usize = played.iter().map(|(_, outcome)| outcome.findings.len()).sum();
@@ -150,7 +146,7 @@ fn plugged_row(host: &Host, outcomes: &[Outcome], run: &Run) -> Option<String> {
     let network = run.network();
     let found = verdict(n_findings);
     Some(format!(
-        "| {name} | {version} | {date} | {commit} | {network} | {ours} | {words} | {own:.1} | {took:.0} s | {found} |"
+        "| {name} | {version} | {date} | {commit} | {ours} | {words} | {own:.1} | {found}{network} |"
     ))
 }
 
@@ -160,7 +156,7 @@ fn informed_row(host: &Host, outcomes: &[Outcome], run: &Run) -> Option<String> 
     let network = run.network();
     let Host { name, version, .. } = host;
     let Run { date, commit, .. } = run;
-    Some(format!("| {name} | {version} | {date} | {commit} | {network} | {came_of} |"))
+    Some(format!("| {name} | {version} | {date} | {commit} | {came_of}{network} |"))
 }
 
 fn came_of(outcome: &Outcome) -> String {
@@ -225,15 +221,11 @@ mod tests {
         assert_eq!(
             rows[..2],
             [
-                "| pi | 1.6.0 | OpenAI Chat | 2026-01-02 | 0a1b2c3 | cut off | compacted and undone, nothing found |",
-                "| codex | 0.171.0 | OpenAI Responses | 2026-01-02 | 0a1b2c3 | cut off | compacted and undone, nothing found |",
+                "| pi | 1.6.0 | OpenAI Chat | 2026-01-02 | 0a1b2c3 | nothing found |",
+                "| codex | 0.171.0 | OpenAI Responses | 2026-01-02 | 0a1b2c3 | nothing found |",
             ]
         );
-        assert!(
-            rows[2].starts_with("| pi | 1.6.0 | 2026-01-02 | 0a1b2c3 | cut off | 0 requests"),
-            "{}",
-            rows[2]
-        );
+        assert!(rows[2].starts_with("| pi | 1.6.0 | 2026-01-02 | 0a1b2c3 | 0 requests"), "{}", rows[2]);
     }
 
     #[test]

@@ -12,10 +12,9 @@ const BY_HAND: &str = "## A real inference server\n";
 const TITLE: &str = "\
 # Our requests in the official SDKs
 
-The official Python SDKs send what `wb-dialect` encodes to a local provider, which checks each body: keys,
-types, roles, parts, pairs, order, numbers. Its rules share no code with `wb-dialect`, but were written from
-memory of the public pages by somebody who had read ours. What arrives must say what was encoded, and the SDK
-must read the answer with strict types. **No real provider was asked.**
+The official Python SDKs send what `wb-dialect` encodes to a local provider, which checks each body by rules
+that share no code with `wb-dialect`, but were written by somebody who had read ours. What arrives must say
+what was encoded, and the SDK must read the answer with strict types. **No real provider was asked.**
 
 - command: `cargo xtask sdk --record`
 ";

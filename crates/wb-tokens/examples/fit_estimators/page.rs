@@ -30,8 +30,8 @@ pub(crate) fn weights(fitted: &Fitted, date: &str) -> String {
 }
 
 const HEAD: &str = "\
-| | texts | tokens | mean % | p5 % | p95 % | worst % | characters / 3.6: mean % | worst % |
-|---|---:|---:|---:|---:|---:|---:|---:|---:|
+texts | number | tokens | mean % | p5 % | p95 % | worst % | characters / 3.6: mean % | worst %
+--- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---:
 ";
 
 /// Returns the page.
@@ -47,13 +47,13 @@ pub(crate) fn page(fitted: &Fitted, date: &str) -> String {
     fitted.kinds.iter().for_each(|(kind, errors)| out += &row(kind, errors));
     out += &row("**all**", &total);
     out += REPORTED;
-    out += "| family | agent | growths | tokens | mean % | p5 % | p95 % | worst % | characters / 3.6: mean % | o200k_base: mean % |\n\
-            |---|---|---:|---:|---:|---:|---:|---:|---:|---:|\n";
+    out += "family | agent | growths | tokens | mean % | p5 % | p95 % | worst % | characters / 3.6: mean % | o200k_base: mean %\n\
+            --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---:\n";
     for ((family, agent), errors) in &fitted.growths {
-        let exact = if *family == Family::OpenAi { percent(mean(&errors.exact)) } else { String::new() };
+        let exact = if *family == Family::OpenAi { percent(mean(&errors.exact)) } else { "–".to_owned() };
         let _ = writeln!(
             out,
-            "| {family:?} | {agent} | {} | {} | {} | {exact} |",
+            "{family:?} | {agent} | {} | {} | {} | {exact}",
             errors.fitted.len(),
             whole(errors.tokens),
             figures(errors),
@@ -66,14 +66,14 @@ pub(crate) fn page(fitted: &Fitted, date: &str) -> String {
 pub(crate) fn composed(fitted: &Fitted) -> String {
     let rows: String = fitted.composed.iter().map(|(kind, errors)| row(kind, errors)).collect();
     let head = HEAD.lines().next().unwrap_or_default();
-    let cells = |line: &str| line.trim_matches(['|', ' ']).replace(" | ", "\t") + "\n";
-    format!("text\t{}", cells(head)) + &rows.lines().map(cells).collect::<String>()
+    let cells = |line: &str| line.replace(" | ", "\t") + "\n";
+    cells(head) + &rows.lines().map(cells).collect::<String>()
 }
 
 fn row(name: &str, errors: &Errors) -> String {
     let worst = percent(quantile(&errors.plain, 0.0).min(0.0));
     let (n, tokens) = (errors.fitted.len(), whole(errors.tokens));
-    format!("| {name} | {n} | {tokens} | {} | {worst} |\n", figures(errors))
+    format!("{name} | {n} | {tokens} | {} | {worst}\n", figures(errors))
 }
 
 /// Returns mean, p5, p95 and worst of the fitted errors, and the mean of the plain ones.
@@ -117,16 +117,15 @@ the lowest of them.
 ## Texts of sessions, by kind
 
 Texts of at least 200 bytes, each once. **Each kind is estimated by weights that were fitted without it.** Errors on
-composed texts of other scripts and encoded data, which are part of the fit, are in [`estimators.tsv`](data/estimators.tsv).
+other scripts and encoded data are in [`estimators.tsv`](data/estimators.tsv).
 
 ";
 
 const REPORTED: &str = "
 ## What providers reported
 
-Growth of a prompt between two requests by the provider's counts, 400 tokens or more, no images, 8 tokens for each
-message. Claude's weights are those of OpenAI times the median ratio over pi, whose files contain all that it sends.
-Claude Code adds reminders that its files lack, so every estimate is too low there; `ContextTracker` learns that from
-usage. The last column compares exact counts of `o200k_base` with OpenAI's.
+Growth of a prompt between two requests by the provider's counts, 400 tokens or more, no images. Claude's weights are
+those of OpenAI times the median ratio over pi. Claude Code adds reminders that its files lack, so every estimate is too
+low there; `ContextTracker` learns that from usage. The last column compares exact counts of `o200k_base` with OpenAI's.
 
 ";
