@@ -43,7 +43,7 @@ impl NativeContext {
         self.context.compact()
     }
 
-    /// Takes the last compaction back.
+    /// Undoes the last compaction.
     pub fn undo(&mut self) -> bool {
         self.context.undo()
     }

@@ -50,11 +50,11 @@ pub struct AgentContext {
     compactor: Compactor,
     tracker: ContextTracker,
     facts: Facts,
-    /// Is true if the host changed messages after the facts were collected from them.
+    /// Indicates that the host changed messages after the facts were collected from them.
     facts_are_old: bool,
     breaker: Breaker,
     task: Option<BackgroundTask>,
-    /// The tokens above which a digest is asked for while turns go on.
+    /// The tokens above which a digest is requested in the background.
     start_above: Option<u64>,
     /// The part of the transcript that a digest must save, in millionths.
     min_savings_ppm: u64,
@@ -119,7 +119,7 @@ impl AgentContext {
     /// request has `head` (system text and tools, weighed as in [`Self::overhead_of`]) and
     /// `thinking`.
     ///
-    /// A digest is then asked for after the conversation, which the provider has in its cache, if
+    /// A digest is then requested after the conversation, which the provider has in its cache, if
     /// that costs less than a separate prompt: the card has the prices, and usage shows the cached
     /// part. The report has both costs. The turns of the host's requests must be those that
     /// [`message_to_turn`](crate::message_to_turn) makes of the messages, or the cache is missed.
@@ -129,14 +129,14 @@ impl AgentContext {
         Self { same_model: Some(SameModel { head, thinking }), ..context }
     }
 
-    /// Asks for a digest while turns go on, once the context has more than this number of tokens;
+    /// Requests a digest in the background once the context has more than this number of tokens;
     /// for hosts that call [`Self::before_request`] inside a tokio runtime.
     #[must_use]
     pub fn start_above(self, tokens: Option<u64>) -> Self {
         Self { start_above: tokens, ..self }
     }
 
-    /// Asks for no digest that would save less than this part of the transcript, in millionths; 30
+    /// Requests no digest that would save less than this part of the transcript, in millionths; 30
     /// % by default.
     #[must_use]
     pub fn min_savings_ppm(self, min_savings_ppm: u64) -> Self {
@@ -155,7 +155,7 @@ impl AgentContext {
         Self { max_continuations, ..self }
     }
 
-    /// Goes on with the facts of an earlier session, which end with the last of these messages.
+    /// Continues with the facts of an earlier session, which end with the last of these messages.
     /// Facts of another version are collected again from the messages.
     #[must_use]
     pub fn resume(mut self, messages: &[Message], facts: Facts) -> Self {
@@ -386,7 +386,7 @@ impl AgentContext {
         }
     }
 
-    /// Brings a transcript within its budget before it is sent: inserts a digest that was asked for
+    /// Brings a transcript within its budget before it is sent: inserts a digest that was requested
     /// earlier, then compacts without a model if the context is still over budget. Nothing waits.
     ///
     /// The reports are in that order, two if both were done; undo the last one first.
@@ -451,7 +451,7 @@ impl AgentContext {
         Some(opts.local(plan.without_guard()))
     }
 
-    /// Starts a compaction whose digest is asked for while turns go on. Returns false if there is
+    /// Starts a compaction whose digest is requested in the background. Returns false if there is
     /// nothing to do, one is running already, there is no model to ask, or there is no tokio
     /// runtime.
     pub fn start(&mut self, messages: &[Message], opts: &CondenseOpts) -> bool {

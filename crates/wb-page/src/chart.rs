@@ -32,9 +32,9 @@ const SHAPES: [&str; 6] = [
 pub struct Chart {
     /// The title.
     pub title: String,
-    /// The name of the axis from left to right.
+    /// The name of the horizontal axis.
     pub x: &'static str,
-    /// The name of the axis upwards.
+    /// The name of the vertical axis.
     pub y: &'static str,
     /// The end of both axes, if not the largest value.
     pub max: Option<f64>,
@@ -150,7 +150,7 @@ impl Series {
         }
     }
 
-    /// Returns the line through the points, of which a long series has some.
+    /// Returns the line through the points; a long series is thinned out.
     fn line(&self, scale: &Scale) -> String {
         let step = self.points.len().div_ceil(MAX_POINTS);
         let mut path = String::new();

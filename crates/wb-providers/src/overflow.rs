@@ -92,10 +92,10 @@ const OTHER_TEXTS: [&str; 10] = [
     "quota",
 ];
 
-/// The provider whose status 400 without a body says it; with the others that says nothing.
+/// The provider whose status 400 without a body means an overflow.
 const BODYLESS_400_PROVIDER: &str = "cerebras";
 
-/// Of how many percent of the window a prompt leaves no room for an answer (pi).
+/// The percentage of the window from which a prompt leaves no room for an answer (pi).
 const FULL_PERCENT: u128 = 99;
 
 /// Returns whether a provider's error says that the prompt did not fit its window.
@@ -157,7 +157,7 @@ fn is_bodyless(error: &str, status: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// One error for each row of [`OVERFLOW_TEXTS`], in order, with figures made up.
+    /// One error for each row of [`OVERFLOW_TEXTS`], in order, with invented figures.
     const ERRORS: [&str; OVERFLOW_TEXTS.len()] = [
         r#"400 {"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#,
         "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease input length or `max_tokens` and try again",

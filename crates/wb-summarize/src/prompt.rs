@@ -61,7 +61,7 @@ fn kept_into(out: &mut String, kept: &str) {
     }
 }
 
-/// Writes the length that is wanted and the headings, with which every prompt ends.
+/// Writes the requested length and the headings, which end every prompt.
 fn ending_into(out: &mut String, n_words: u64) {
     out.push_str(&LENGTH_NOTE.replace("{n_words}", &n_words.to_string()));
     out.extend(["\n\n", SECTION_TEMPLATE]);

@@ -80,7 +80,7 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// Returns the options in JSON with those that have a word of their own.
+    /// Returns the options in JSON, with those that have a separate flag.
     pub(crate) fn options(&self) -> Result<String, serde_json::Error> {
         let mut options: Map<String, Value> = serde_json::from_str(&self.options)?;
         let calls = [

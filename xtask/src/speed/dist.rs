@@ -1,12 +1,12 @@
-//! `cargo xtask dist`: the size of the installed program, and the time an agent waits for it.
+//! `cargo xtask dist`: the size of the program, and the time an agent waits for it.
 
 use std::path::Path;
 
 use crate::{program, report, target};
 
-/// Builds the program as users install it.
+/// Builds the program without optional features.
 const BUILD: &str = "build --profile dist -p wb-cli --no-default-features";
-/// Times a program; what times it is built as the tests are, of which most is there.
+/// Times a program; the benchmark is built like the tests, so most of it exists.
 const BENCH: &str = "bench --profile dev --workspace --all-features --bench hook --";
 /// The most bytes of the program.
 const MOST_BYTES: u64 = 12_000_000;

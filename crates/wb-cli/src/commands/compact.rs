@@ -99,7 +99,7 @@ pub(crate) fn carry_out(shell: &Shell, args: &Compact) -> Result<(Session, Outco
     Ok((session, outcome, written))
 }
 
-/// Finds the way to the model, if one is named that has something to write.
+/// Finds the model, if one is named and has something to write.
 fn model(shell: &Shell, args: &Compact) -> Result<Option<Model>, UserError> {
     if args.model.model.is_some() && !args.compaction.strategy.digests() {
         let what = format!(

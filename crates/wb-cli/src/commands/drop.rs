@@ -35,7 +35,7 @@ struct DropsJson {
     tokens: u64,
 }
 
-/// Drops messages, takes that back, or lists what is dropped.
+/// Drops messages, undoes that, or lists what is dropped.
 pub(crate) fn drop_messages(shell: &Shell, args: &DropArgs) -> Result<()> {
     let (pins, changed) = if args.undo { remove(args)? } else { add(shell, args)? };
     let changed = if args.undo { (Vec::new(), changed) } else { (changed, Vec::new()) };

@@ -221,7 +221,7 @@ impl Progress<'_> {
         self.bar.clone()
     }
 
-    /// Shows that something is going on.
+    /// Shows that something is in progress.
     fn turn(&self) {
         if let Some(bar) = &self.bar {
             bar.enable_steady_tick(TICK);

@@ -35,9 +35,9 @@ enum Step {
     Say(&'static str, Answers),
     /// The user asks for a compaction.
     Compact,
-    /// The user takes it back.
+    /// The user undoes it.
     Undo,
-    /// The user takes all of them back, one by one, and does them again.
+    /// The user undoes all of them, one by one, and redoes them.
     UndoAndRedoAll,
 }
 
@@ -165,7 +165,7 @@ impl Case {
             is_wish_due: false,
             is_undone: false,
         };
-        // Its own way is seen at once by an agent that goes on with it in the same run.
+        // An agent that continues with it in the same run shows its normal way at once.
         let n_steps = if self.is_ours() || !plug.is_midway() { self.steps.len() } else { 1 };
         for (at, step) in self.steps.iter().take(n_steps).enumerate() {
             course.step(play, &format!("{}-{}", at + 1, self.name.replace(' ', "-")), step)?;

@@ -145,7 +145,7 @@ fn well_after(all: &[Word], at: usize) -> Option<usize> {
     (end <= at + 5 && !word.is_code && WELL.contains(&word.text.as_str())).then_some(end)
 }
 
-/// Words behind a claim that take a part of it back.
+/// Words behind a claim that withdraw a part of it.
 const EXCEPTIONS: [&str; 13] = [
     "fail",
     "fails",

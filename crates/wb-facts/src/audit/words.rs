@@ -53,7 +53,7 @@ const LIMITS: [&str; 18] = [
     "untouched",
     "unchanged",
 ];
-/// Words by which what is asked for goes on to hold.
+/// Words by which a request stays in force.
 const LASTING: [&str; 6] = ["must", "always", "never", "only", "ensure", "sure"];
 /// Fewer words are about something defined elsewhere.
 const LEAST_STEMS: usize = 3;

@@ -30,18 +30,18 @@ const LINE_BYTES: usize = 2_000;
 pub(crate) const MOST_LINE_BYTES: usize = 240;
 /// The overhead of a line in bytes: the break before it, and occasionally its label.
 const LINE_FRAME: u16 = 20;
-/// Names that are kept of a short transcript, and of any.
+/// The number of names that are kept of a short transcript, and of any.
 const LEAST_NAMES: usize = 512;
 const MOST_NAMES: usize = 1_536;
 /// Bytes of a transcript for each name that is kept.
 const BYTES_PER_NAME: u64 = 2_000;
 /// Bytes of the end of a line, with blanks and an empty line behind it.
 const LINE_ENDS: usize = 4;
-/// Names that are put in order together.
+/// The number of names that are sorted together.
 const RANKED_AT_ONCE: usize = 384;
-/// Bytes of text for each name, after which it is cleaned up.
+/// The bytes of text per name above which the text is cleaned up.
 const TEXT_PER_NAME: usize = 128;
-/// Bytes of text that the lines of one more message take; few take more.
+/// The bytes of text that the lines of a message take; few take more.
 const TEXT_OF_MESSAGE: usize = 12_000;
 
 /// A piece of the text.
@@ -54,30 +54,30 @@ pub(super) struct Mention {
     name: Span,
     /// Empty where the line is too long.
     pub(super) line: Span,
-    /// The message that it was seen in last.
+    /// The last message that contains it.
     seen: u32,
-    /// The message that the line is of, and how many bytes of its text begin with the line.
+    /// The message of the line, and the bytes from the line's start to the end of its text.
     pub(super) message: u32,
     from_end: u32,
-    /// Which of the sources it was whose lines the message holds, where it holds several.
+    /// The index of the line's source, if the message has several.
     source: u16,
     /// Bytes of blanks that the line begins with.
     #[serde(default)]
     indent: u8,
     by: Source,
-    /// In how many messages it was seen.
+    /// The number of messages that contain it.
     count: u32,
     score: f64,
 }
 
-/// A mention as it is handed out.
+/// A mention for readers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Named<'a> {
     /// The name.
     pub name: &'a str,
-    /// The last line that holds it, nothing where that is too long.
+    /// The last line that contains it; none if that is too long.
     pub line: Option<Untrusted<&'a str>>,
-    /// The number of the message that holds it last.
+    /// The number of the last message that contains it.
     pub message: u32,
     /// The source of its line among those of the message; 0 if there is only one.
     pub source: u16,
@@ -88,7 +88,7 @@ pub struct Named<'a> {
     pub indent: u8,
     /// Who used it last.
     pub by: Source,
-    /// In how many messages it was seen.
+    /// The number of messages that contain it.
     pub count: u32,
 }
 
@@ -148,7 +148,7 @@ pub struct Mentions {
 }
 
 impl Mentions {
-    /// Begins to read the message of that number.
+    /// Begins to read the message with this number.
     pub(crate) fn begin(&mut self, message: u32) {
         self.begin_source(message, 0);
     }
@@ -171,7 +171,7 @@ impl Mentions {
         }
     }
 
-    /// Says what the lines of the message come from.
+    /// Sets the source of the message's lines.
     pub(crate) fn label(&mut self, label: &str) {
         let label = self.keep(head(label, MOST_LINE_BYTES));
         let place = (self.message, self.source);
@@ -349,7 +349,7 @@ impl Mentions {
         self.kept.iter().map(|mention| self.named(mention))
     }
 
-    /// Returns the names, the one first whose line is needed most likely for what it costs.
+    /// Returns the names, first those whose lines are most likely needed for their size.
     pub fn ranked(&self) -> impl Iterator<Item = Named<'_>> {
         let by_rank = |one: &&Mention, other: &&Mention| {
             let newest = other.place().cmp(&one.place());
@@ -359,7 +359,7 @@ impl Mentions {
         let mut order: Vec<&Mention> = self.kept.iter().collect();
         let (mut next, mut n_sorted) = (0, 0);
         std::iter::from_fn(move || {
-            // Who asks for the first ones does not wait until all are in order.
+            // Sorts in blocks, so that the first names come before all are sorted.
             if next == n_sorted && n_sorted < order.len() {
                 let (rest, n) = (&mut order[n_sorted..], RANKED_AT_ONCE);
                 if n < rest.len() {
@@ -375,7 +375,7 @@ impl Mentions {
         })
     }
 
-    /// Returns what is known of a name.
+    /// Returns the mention of a name.
     pub fn get(&self, name: &str) -> Option<Named<'_>> {
         let found = self.kept.iter().find(|mention| self.text_at(mention.name) == name);
         found.map(|mention| self.named(mention))
@@ -394,7 +394,7 @@ impl Mentions {
         }
     }
 
-    /// Returns what the line of a name comes from.
+    /// Returns the source of a name's line.
     pub fn label_of(&self, named: &Named<'_>) -> &str {
         let at = self.labels.binary_search_by_key(&named.place(), |(place, _)| *place);
         at.map_or("", |at| self.text_at(self.labels[at].1))
@@ -405,7 +405,7 @@ impl Mentions {
 #[derive(Clone, Copy, Default)]
 struct TextLine<'t> {
     text: &'t str,
-    /// The name that it defines, nothing where it defines none.
+    /// The name that it defines; empty if none.
     defines: &'t str,
     from_end: u32,
     indent: u8,

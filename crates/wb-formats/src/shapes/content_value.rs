@@ -25,7 +25,7 @@ pub(crate) type Write = fn(&Block) -> Result<Value, String>;
 /// A function that reads a part.
 pub(crate) type Read = fn(&str) -> Block;
 
-/// Returns a body as JSON: a text where it is one.
+/// Returns a body as JSON: a text if it is one.
 pub(crate) fn content(body: &Content, write: Write) -> Result<Value, String> {
     match body {
         Content::Text(text) => Ok(Value::from(text.as_str())),
@@ -41,7 +41,7 @@ pub(crate) fn content_of(mut blocks: Vec<Block>) -> Content {
     }
 }
 
-/// Returns the blocks of a result as JSON: a text where they are one.
+/// Returns the blocks of a result as JSON: a text if they are one.
 pub(crate) fn result(blocks: &[Block], write: Write) -> Result<Value, String> {
     match blocks {
         [] => Ok(Value::from("")),
@@ -122,7 +122,7 @@ pub(crate) fn body_of(json: Option<&RawValue>, read: Read) -> Content {
     plain.map_or_else(|| Content::Blocks(parts_of(json, read)), Content::Text)
 }
 
-/// Reads the blocks of a body: of a text one, of an empty text none.
+/// Reads the blocks of a body; an empty text has none.
 pub(crate) fn blocks_of(json: Option<&RawValue>, read: Read) -> Vec<Block> {
     match json.and_then(|json| text(json.get())) {
         Some(text) if text.is_empty() => Vec::new(),

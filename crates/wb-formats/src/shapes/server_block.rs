@@ -1,5 +1,5 @@
 //! Blocks that a provider's servers write, as text for a reader: tools that run there, their
-//! results, and what names a source.
+//! results, and sources.
 
 use serde_json::{Map, Value};
 use wb_message::markers::SERVER_TOOL;

@@ -5,7 +5,7 @@ pub(crate) const N_CONCEPTS: usize = 32;
 
 /// A meaning: its name, and its words in English, German, French, Spanish, Chinese and Japanese.
 ///
-/// A `*` ends the beginning of a word. Chinese and Japanese ones are parts of a sentence.
+/// A `*` matches the rest of a word. Chinese and Japanese words match anywhere in a sentence.
 pub(crate) struct Concept(pub(crate) &'static str, pub(crate) [&'static str; 6]);
 
 /// The meanings.

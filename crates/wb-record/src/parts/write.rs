@@ -107,7 +107,7 @@ fn filled<E: From<FileError>>(
     Ok(out.flush().map_err(FileError::io(path, "writing it"))?)
 }
 
-/// Writes to a file by way of a disk.
+/// Writes to a file through a disk.
 struct On<'a> {
     disk: &'a dyn Disk,
     file: &'a File,

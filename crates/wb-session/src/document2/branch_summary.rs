@@ -1,4 +1,4 @@
-//! Summarizes an abandoned branch, and appends the summary where the session goes on.
+//! Summarizes an abandoned branch, and appends the summary where the session continues.
 
 use std::time::Duration;
 

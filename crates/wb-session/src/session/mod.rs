@@ -130,7 +130,7 @@ impl Session {
         self.read(self.tree.known(id)?, &mut Vec::new())
     }
 
-    /// Reads the entry at a place of the tree, by way of a buffer.
+    /// Reads the entry at a place of the tree into a buffer.
     pub(crate) fn read(&self, at: usize, buffer: &mut Vec<u8>) -> Result<Entry, SessionError> {
         Ok(self.read_with_fault(at, buffer)?.0)
     }

@@ -1,4 +1,4 @@
-//! The tree's row of 32 bytes for each entry, found by its place and by its id.
+//! A row of 32 bytes for each entry of the tree, found by place or by id.
 //!
 //! A log can hold a hundred times as much as its context, so the rows are most of an open session's
 //! memory. An id in pi's form is a number in its row; other ids, and those of parents missing from
@@ -35,7 +35,7 @@ struct Row {
     position: u64,
     timestamp: i64,
     line: u32,
-    /// The number that the id writes, or its place in the list.
+    /// The number in the id, or its place in the list.
     id: u32,
     parent: u32,
     is_listed: bool,
@@ -50,11 +50,11 @@ enum Link {
     None,
     /// The place of an entry that has the parent's id.
     Row,
-    /// The place of an id in the list, since no entry had it when the child came.
+    /// The place of an id in the list, since no entry had it when the child was added.
     Listed,
 }
 
-/// An id as a row has it.
+/// An id in a row.
 #[derive(PartialEq)]
 enum RowKey<'a> {
     Digits(u32),
@@ -88,8 +88,8 @@ const MIN_SLOTS: usize = 16;
 pub(crate) struct NodeIndex {
     blocks: Blocks<Row>,
     listed: Blocks<EntryId>,
-    /// The places of rows, each in the first free slot from the one on that the hash of its id
-    /// names; of rows with one id the last.
+    /// The places of rows, each in the first free slot from that of its id's hash on; of rows
+    /// with one id the last.
     slots: Vec<u32>,
     /// An unpredictable odd number, so that nobody can craft a log whose ids all hash to one slot.
     factor: u64,
@@ -138,8 +138,7 @@ impl NodeIndex {
         clamped(self.listed.len() - 1)
     }
 
-    /// Makes a table of twice as many slots; the old one is gone before, so that there are never
-    /// two.
+    /// Doubles the number of slots; the old table is freed first.
     fn grow(&mut self) {
         let n_slots = (self.slots.len() * 2).max(MIN_SLOTS);
         self.slots = Vec::new();
@@ -231,8 +230,7 @@ impl NodeIndex {
     }
 }
 
-/// A log that long does not fit into memory; of lines beyond, which can be empty, the number is not
-/// kept.
+/// The numbers of later lines are not kept: so long a log does not fit into memory.
 fn clamped(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
@@ -240,7 +238,7 @@ fn clamped(number: usize) -> u32 {
 /// Elements of a block: 8 KiB of rows.
 const BLOCK: usize = 256;
 
-/// A list that grows without moving what it holds and has less than a block to spare.
+/// A list that grows without moving its elements and wastes less than a block.
 #[derive(Clone, Debug)]
 struct Blocks<T>(Vec<Vec<T>>);
 

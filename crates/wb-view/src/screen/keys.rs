@@ -132,7 +132,7 @@ impl Screen {
         }
     }
 
-    /// Asks to choose the shown message, or to take that back if it is chosen already.
+    /// Asks to choose the shown message, or to undo that if it is chosen already.
     fn ask_to_choose(&mut self, choice: Choice, back: Choice) {
         let Some(details) = &self.details else {
             self.status = Some("wait for the preview".to_owned());

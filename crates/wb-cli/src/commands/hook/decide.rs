@@ -25,7 +25,7 @@ use crate::session::pins::{SessionDrop, indices_of, with_words};
 use crate::session::validity::Validity;
 use wb_bind::Measure;
 
-/// Tokens of messages that need not become less than three quarters of it.
+/// The most tokens of three quarters of the removable messages that the window is made to fit.
 const FEW_TOKENS: u64 = 12_000;
 
 /// The answer to a host, and the marks that identify its compaction later.
@@ -116,8 +116,8 @@ fn compacted(request: &Request<'_>, config: &Config, drops: &[SessionDrop], mut 
     Decided { answer, by_agent }
 }
 
-/// Returns the first message of a list that was sent which was not read as one message: the indices
-/// of what stays would be those of another list.
+/// Returns the first element of the sent list that was not read as one message: from there on the
+/// indices of the host and of the view differ.
 fn first_unlike(source: &Source<'_>, view: &View) -> Option<usize> {
     let Source::Messages(raw) = source else { return None };
     let (text, n_read) = (raw.get(), view.messages.len());
@@ -143,8 +143,8 @@ fn sent_as(host: Option<&str>, view: &View) -> SentAs<'static> {
 }
 
 /// Returns a window that the session fills: the host compacts, so the session is too large,
-/// whatever window is assumed here. If much of it stays anyway, or it is small, the window is
-/// larger, so that half of the rest fits, and more of a small rest.
+/// whatever window is assumed here. If much of the session stays anyway, or it is small, the window
+/// is larger, so that at least half of the rest fits.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a window is not negative")]
 fn window_that_is_full(session: &Session) -> u64 {
     let Measure { context_tokens, overhead_tokens, .. } = &session.measure;

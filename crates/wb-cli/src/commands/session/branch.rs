@@ -1,4 +1,4 @@
-//! `wb session branch`: going on from another entry.
+//! `wb session branch`: moves a session to another entry.
 
 use std::io;
 
@@ -29,7 +29,7 @@ struct BranchJson<'a> {
     written: bool,
     reason: Option<&'a str>,
     target: &'a EntryId,
-    /// The entry that the next one follows, by way of `entry`; none before the first one.
+    /// The entry that the next one follows, through `entry`; none before the first one.
     follows: Option<&'a EntryId>,
     old_leaf: Option<&'a EntryId>,
     entry: Option<&'a EntryId>,
@@ -89,7 +89,7 @@ pub(crate) fn branch(shell: &Shell, args: &SessionBranch) -> Result<()> {
     shell.print(|page| render_text(shell, page, &changed, dest, settings.as_ref(), reason.as_deref()))
 }
 
-/// Finds the way to the model, if one is named that has something to write.
+/// Finds the model, if one is named and has something to write.
 fn model(shell: &Shell, args: &SessionBranch) -> Result<Option<Model>, UserError> {
     if args.model.model.is_some() && !args.summarize {
         let what = "without --summarize no digest is written, so there is nothing to ask";

@@ -51,7 +51,7 @@ pub(crate) struct History {
     pub(crate) system: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) tokens_before: Option<u64>,
-    /// The bytes from each undone prompt to its undoing.
+    /// The bytes from each undone prompt to its undo.
     undone: Vec<Range<u64>>,
     pub(crate) end: LogEnd,
 }

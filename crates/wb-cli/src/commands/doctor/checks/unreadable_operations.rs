@@ -1,4 +1,4 @@
-//! A list of operations of which lines cannot be read.
+//! A list of operations with lines that cannot be read.
 
 use wb_record::History;
 
