@@ -200,8 +200,8 @@ pub(crate) enum Command {
     /// See the context item by item, and what a compaction would do
     ///
     /// Shows each message with its weight, the digest with the source of each line, and follows the
-    /// session while its agent works. Keys compact, undo and redo after a question; nothing else
-    /// writes. With --html, writes a page instead.
+    /// session while its agent works. Keys compact, undo, redo, pin and drop after a question;
+    /// nothing else writes. With --html, writes a page instead.
     ///
     /// Examples: wb view; wb view session.jsonl --html context.html
     #[cfg(feature = "view")]
