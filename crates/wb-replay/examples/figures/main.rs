@@ -7,12 +7,14 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example reads files and prints")]
 
 mod equal_sizes;
+mod parts;
 mod tables;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use equal_sizes::compare_at_sizes;
+use parts::losses;
 use tables::Columns;
 use wb_record::Access;
 use wb_replay::{CAVEAT, CutRule, Options, Replay, Session, digest_presets, replay};
@@ -47,6 +49,9 @@ fn print_page(date: &str, commit: &str, sessions: &[Session]) {
     if let Some((preset, first)) = compared.first() {
         println!("{}", tables::compare_at_sizes(preset, first, Columns::Page));
     }
+    let losses = |share| (share, losses(sessions, digest_presets().first().copied(), share, &RULE));
+    let lost = [PARTS[0], PARTS[2]].map(losses);
+    println!("{}", tables::losses(&lost[..1], Columns::Page));
     let options = Options::default();
     let reports = sessions.iter().map(|session| replay(session, &options)).collect();
     let replay = Replay::new(options, reports);
@@ -56,6 +61,7 @@ fn print_page(date: &str, commit: &str, sessions: &[Session]) {
     for (preset, all) in &compared {
         println!("{}", tables::compare_at_sizes(preset, all, Columns::All));
     }
+    println!("{}", tables::losses(&lost, Columns::All));
     println!("{}", tables::retention(&replay, Columns::All));
     println!("{}", tables::native(&replay, Columns::All));
     println!("{}", tables::costs(&replay));

@@ -3,6 +3,7 @@
 use wb_replay::{CostRow, Interval, Replay, SessionReport, Summary};
 
 use crate::equal_sizes::SizeComparison;
+use crate::parts::PartLoss;
 
 /// The columns of a table of shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +63,35 @@ pub(crate) fn compare_at_sizes(preset: &str, all: &[SizeComparison], columns: Co
 fn near(at: &SizeComparison) -> String {
     let n = at.summaries.first().map_or(0, |summary| summary.trials);
     format!("{} of {}", at.within, n + at.missed)
+}
+
+/// Renders what is lost without each part of a result.
+pub(crate) fn losses(all: &[(f64, Vec<PartLoss>)], columns: Columns) -> String {
+    let point = |lost: Option<Interval>| match lost {
+        Some(lost) if columns == Columns::All => lost.percent(),
+        Some(lost) => format!("{:.1}", lost.mean * 100.0),
+        None => "–".to_owned(),
+    };
+    let row = |share: f64, loss: &PartLoss| {
+        let points = loss.lost.map(point).join(" | ");
+        match columns {
+            Columns::Page => format!("{} | {points}", loss.name),
+            Columns::All => format!("| {:.0}, {} | {points} |", share * 100.0, loss.name),
+        }
+    };
+    let head = "without | size | names | lines | user words | constraints";
+    let head = match columns {
+        Columns::Page => format!("{head}\n---{}", " | ---:".repeat(5)),
+        Columns::All => format!("| at %, {head} |"),
+    };
+    let shares: Vec<String> = all.iter().map(|(share, _)| format!("{:.0} %", share * 100.0)).collect();
+    let all = all.iter().flat_map(|(share, losses)| losses.iter().map(move |loss| row(*share, loss)));
+    format!(
+        "### What each part brings, at {}\n\nEach part is taken out of the results above, and its room stays empty: what is lost \
+         was nowhere else. In percentage points; *size* is of the history.\n\n{head}\n{}",
+        shares.join(" and "),
+        rows(all)
+    )
 }
 
 /// Renders what every strategy retains under the budget of a window.
