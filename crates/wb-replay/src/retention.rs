@@ -62,11 +62,12 @@ impl<'a> Reference<'a> {
     /// Collects what a context can retain of a history.
     pub fn new(history: &'a [Message], needs: Vec<Need<'a>>) -> Self {
         let prompts = || history.iter().flat_map(prompt_texts);
+        let lasting = prompts().flat_map(constraints).filter(|it| it.is_lasting);
         Self {
             history,
             needs,
             user_words: prompts().filter_map(Probe::new).collect(),
-            constraints: prompts().flat_map(constraints).filter_map(|it| Probe::new(it.text)).collect(),
+            constraints: lasting.filter_map(|it| Probe::new(it.text)).collect(),
             size: total_size(history),
             loose_ends: LooseEnds::find(history),
         }

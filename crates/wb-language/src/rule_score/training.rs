@@ -11,10 +11,11 @@ use super::{Trait, visit};
 use crate::constraints::settings;
 use crate::sentences::{Sentence, sentences};
 
-const TEXTS: [&str; 3] = [
+const TEXTS: [&str; 4] = [
     include_str!("../../../../fixtures/rules/tuned.jsonl"),
     include_str!("../../../../fixtures/rules/composed.jsonl"),
     include_str!("../../../../fixtures/rules/sessions-tuned.jsonl"),
+    include_str!("../../../../fixtures/rules/remarks.jsonl"),
 ];
 /// The passes over the texts, and how far each example moves the weights.
 const N_PASSES: usize = 10;
@@ -27,7 +28,7 @@ const LEAST_SENTENCES: usize = 2;
 const UNITS: f64 = 20.0;
 const LEAST: i32 = 3;
 /// The score from which a sentence is a rule.
-const THRESHOLD: f64 = -0.3;
+const THRESHOLD: f64 = 0.0;
 
 #[derive(Deserialize)]
 struct Labelled {
