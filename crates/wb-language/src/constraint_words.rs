@@ -158,6 +158,8 @@ pub(crate) const FORBIDS: &[&str] = &[
     "leave * alone|untouched|unchanged",
     "leave * * alone|untouched|unchanged",
     "leave * * * alone|untouched|unchanged",
+    "leave * * * * alone|untouched|unchanged",
+    "leave * * * * * alone|untouched|unchanged",
     "leaving|leave|keeping .. same|unchanged|untouched|intact",
     "everything|anything|all except|but",
     "to never",
