@@ -40,6 +40,7 @@ mod cuts;
 mod times;
 mod message_log;
 mod session;
+mod summary_audit;
 mod strategy;
 mod cost;
 mod rules;
@@ -63,6 +64,7 @@ pub use retention::{LooseEnds, Reference, Retention, prompt_texts, retained_shar
 pub use rules::{Course, Places, RULES, Rule, Run};
 pub use session::{Segment, Session, collect_facts, segments};
 pub use strategy::{RIVALS, STRATEGIES, Strategy};
+pub use summary_audit::{AuditedSummary, SummaryAudit, audit_summaries};
 
 /// The recipe's example, run as a test.
 #[cfg(doctest)]

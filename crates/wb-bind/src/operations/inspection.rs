@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use wb_dialect::Dialect;
 use wb_facts::{Facts, Finding, audit};
+use wb_message::markers::digest_body;
 use wb_message::text::one_line;
-use wb_replay::body;
+use wb_replay::{AuditedSummary, audit_summaries, body};
 
 use crate::call::{Call, CallError, Options};
-use crate::input::Input;
+use crate::input::{Input, not_read};
 use crate::operations::compact::{Compacted, compact_session};
 use crate::operations::facts::FactList;
 use crate::operations::provider_rules::{Validated, validate_session};
@@ -70,6 +71,16 @@ impl Inspection {
     /// Checks a summary.
     pub fn audit(&mut self, summary: &str) -> Vec<Finding> {
         audit(summary, &self.collected())
+    }
+
+    /// Checks every summary that the session records by what was said before it.
+    pub fn audit_recorded(&self) -> Result<Vec<AuditedSummary>, CallError> {
+        let Session { input, conversation, view, .. } = &self.session;
+        if !view.is_compacted() && view.messages.iter().all(|message| digest_body(message).is_none()) {
+            return Ok(Vec::new());
+        }
+        let audited = audit_summaries(input.document.as_ref(), conversation, view.vocabulary);
+        audited.map_err(|error| not_read(&error))
     }
 
     /// Compacts a copy of the messages; returns the rules that the result no longer contains, too.

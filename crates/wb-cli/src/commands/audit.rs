@@ -1,16 +1,15 @@
 //! Compares every summary in a session with the messages that it replaces.
 
-use std::collections::HashSet;
 use std::io::{self, Write};
 
 use anyhow::Result;
 use serde::Serialize;
-use wb_facts::{Facts, Finding, FindingKind, audit as findings};
+use wb_facts::{Facts, Finding};
 use wb_formats::{Document, FormatError, newest};
 use wb_message::text::one_line;
-use wb_message::{Message, ToolVocabulary, markers, outline};
+use wb_message::{ToolVocabulary, markers, outline};
 use wb_record::Access;
-use wb_replay::{Segment, segments};
+use wb_replay::{AuditedSummary, Segment, SummaryAudit, segments};
 
 use crate::args::Audit;
 use crate::session::document;
@@ -29,17 +28,6 @@ struct Audited<'a> {
     format: &'a str,
     summaries: Vec<AuditedSummary>,
     n_findings: usize,
-}
-
-/// One summary and its findings.
-#[derive(Debug, Serialize)]
-struct AuditedSummary {
-    /// The messages that it was compared with: all before this number.
-    messages: usize,
-    characters: usize,
-    /// Indicates that earlier messages are missing, so the audit looks for contradictions only.
-    partial: bool,
-    findings: Vec<Finding>,
 }
 
 /// Audits a session and prints the findings.
@@ -75,7 +63,7 @@ fn render_text(page: &mut Page<'_>, summaries: &[AuditedSummary], said: &[String
 /// Returns a line for each message that was said, and every summary.
 fn audited(document: &dyn Document) -> Result<(Vec<String>, Vec<AuditedSummary>), FormatError> {
     let conversation = newest(document)?;
-    let mut auditing = Auditing::with(document.view(&conversation)?.vocabulary);
+    let mut auditing = SummaryAudit::new(document.view(&conversation)?.vocabulary);
     let (mut said, mut summaries) = (Vec::new(), Vec::new());
     for segment in segments(document, &conversation)? {
         summaries.extend(auditing.take_in(&segment?, |message| said.push(outline::line(message))));
@@ -96,7 +84,7 @@ pub(crate) fn newest_findings(
         return Ok(newest_summary(document, conversation, vocabulary, see)?.1);
     }
     let Some(only) = all.next().transpose()? else { return Ok(None) };
-    let mut auditing = Auditing::with(vocabulary);
+    let mut auditing = SummaryAudit::new(vocabulary);
     let has_summary = only.messages.iter().any(|message| markers::digest_body(message).is_some());
     let summary = if has_summary { auditing.take_in(&only, |_| ()).pop() } else { None };
     see(&only);
@@ -111,65 +99,13 @@ pub(crate) fn newest_summary(
     vocabulary: ToolVocabulary,
     mut see: impl FnMut(&Segment),
 ) -> Result<(Facts, Option<Vec<Finding>>), FormatError> {
-    let (mut auditing, mut newest) = (Auditing::with(vocabulary), None);
+    let (mut auditing, mut newest) = (SummaryAudit::new(vocabulary), None);
     for segment in segments(document, conversation)? {
         let segment = segment?;
         newest = auditing.take_in(&segment, |_| ()).pop().or(newest);
         see(&segment);
     }
-    Ok((auditing.facts, newest.map(|summary| summary.findings)))
-}
-
-/// Reads a session in the order it was said and audits each summary against what came before.
-struct Auditing {
-    vocabulary: ToolVocabulary,
-    facts: Facts,
-    /// The number of messages that were said.
-    n_said: usize,
-    /// The summaries that were audited.
-    known: HashSet<String>,
-}
-
-impl Auditing {
-    fn with(vocabulary: ToolVocabulary) -> Self {
-        Self { vocabulary, facts: Facts::default(), n_said: 0, known: HashSet::new() }
-    }
-
-    /// Reads the next segment and returns its summaries; shows what was said.
-    fn take_in(&mut self, segment: &Segment, mut show: impl FnMut(&Message)) -> Vec<AuditedSummary> {
-        let n_kept = segment.n_seen.saturating_sub(segment.n_synthetic());
-        let mut summaries = Vec::new();
-        for (at, message) in segment.messages.iter().enumerate() {
-            segment.observe_asides(at, &mut self.facts);
-            let digest =
-                markers::digest_body(message).filter(|_| !matches!(message, Message::BranchSummary { .. }));
-            if let Some(digest) = digest.filter(|_| self.n_said > 0) {
-                if self.known.insert(digest.clone().into_owned()) {
-                    let n_covered = self.n_said.saturating_sub(if at < segment.n_seen { n_kept } else { 0 });
-                    summaries.push(one(&digest, &self.facts, n_covered));
-                }
-            } else if at >= segment.n_seen {
-                self.facts.observe(message, &self.vocabulary);
-                self.n_said += 1;
-                show(message);
-            }
-        }
-        segment.observe_asides(segment.messages.len(), &mut self.facts);
-        summaries
-    }
-}
-
-/// Audits one summary, which need not contain what the user said in messages that stayed.
-fn one(digest: &str, facts: &Facts, n_covered: usize) -> AuditedSummary {
-    let mut found = findings(digest, facts);
-    let stayed = |it: &Finding| it.message.is_some_and(|at| at as usize >= n_covered);
-    found.retain(|it| it.kind != FindingKind::MissingConstraint || !stayed(it));
-    AuditedSummary {
-        messages: n_covered,
-        characters: digest.chars().count(),
-        partial: facts.is_partial(),
-        findings: found,
-    }
+    Ok((auditing.into_facts(), newest.map(|summary| summary.findings)))
 }
 
 /// The indent of a finding's text.
