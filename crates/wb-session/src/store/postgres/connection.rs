@@ -1,14 +1,17 @@
 //! A connection to the server that is made again after it was lost.
 
 use std::future::{Future, poll_fn};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::sleep;
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio_postgres::config::SslMode;
+use tokio_postgres::types::Type;
 use tokio_postgres::{AsyncMessage, Client, Statement};
 
-use super::background::{run, runtime};
+use super::driver::Driver;
 use super::fault::{Fault, is_passing};
 use super::tls::connector;
 use super::url::PostgresUrl;
@@ -38,14 +41,18 @@ pub(super) struct Setup {
 #[derive(Debug)]
 pub(super) struct Backend {
     pub(super) client: Client,
-    /// The prepared append.
-    pub(super) insert: OnceLock<Statement>,
+    pub(super) driver: Arc<Driver>,
+    /// The prepared appends of one line and of several.
+    pub(super) inserts: [OnceLock<Statement>; 2],
+    /// Indicates that appends were not reported yet.
+    pub(super) is_report_due: AtomicBool,
     process: (i32, String),
 }
 
 /// A connection that is made again as often as needed.
 #[derive(Debug)]
 pub(super) struct Connection {
+    driver: Arc<Driver>,
     url: PostgresUrl,
     state: Mutex<State>,
     signal: Arc<Signal>,
@@ -61,15 +68,11 @@ struct State {
 
 /// Counts notifications and ends of connections.
 #[derive(Debug, Default)]
-struct Signal {
-    n: Mutex<u64>,
-    raised: Condvar,
-}
+struct Signal(watch::Sender<u64>);
 
 impl Signal {
     fn raise(&self) {
-        *unpoisoned(&self.n) += 1;
-        self.raised.notify_all();
+        self.0.send_modify(|n| *n += 1);
     }
 }
 
@@ -81,7 +84,8 @@ impl Connection {
     /// Connects, with as many attempts as for a lost connection.
     pub(super) fn open(url: &PostgresUrl, setup: Setup) -> Result<Self, Fault> {
         let state = Mutex::new(State { setup, ..State::default() });
-        let connection = Self { url: url.clone(), state, signal: Arc::default() };
+        let driver = Arc::new(Driver::new()?);
+        let connection = Self { driver, url: url.clone(), state, signal: Arc::default() };
         connection.repeat(|_| async { Ok(()) })?;
         Ok(connection)
     }
@@ -107,7 +111,7 @@ impl Connection {
         F: Future<Output = Result<T, Fault>> + Send + 'static,
     {
         let backend = self.backend()?;
-        let result = run(self.url.answer_within, work(Arc::clone(&backend)));
+        let result = self.driver.run(self.url.answer_within, work(Arc::clone(&backend)));
         if matches!(result, Err(Fault::Lost(_))) {
             let mut state = unpoisoned(&self.state);
             state.old = Some(backend.process.clone());
@@ -144,8 +148,11 @@ impl Connection {
         let (url, signal) = (self.url.clone(), Arc::clone(&self.signal));
         let (setup, old) = (state.setup, state.old.clone());
         // Each of its few statements may be the one that is not answered.
-        let backend = run(self.url.answer_within, async move { connect(url, setup, old, signal).await })?;
-        let backend = Arc::new(backend);
+        let connected = self.driver.run(self.url.answer_within, connect(url, setup, old, signal));
+        let (client, process) = connected?;
+        let (driver, inserts) = (Arc::clone(&self.driver), [OnceLock::new(), OnceLock::new()]);
+        let is_report_due = AtomicBool::new(false);
+        let backend = Arc::new(Backend { client, driver, inserts, is_report_due, process });
         state.backend = Some(Arc::clone(&backend));
         Ok(backend)
     }
@@ -160,27 +167,31 @@ impl Connection {
 
     /// Returns the count of what was reported so far.
     pub(super) fn n_signals(&self) -> u64 {
-        *unpoisoned(&self.signal.n)
+        *self.signal.0.borrow()
     }
 
     /// Waits until the count is another, or for a time.
     pub(super) fn wait_for_signal(&self, seen: u64, timeout: Duration) {
-        let n = unpoisoned(&self.signal.n);
-        let waited = self.signal.raised.wait_timeout_while(n, timeout, |n| *n == seen);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        let mut reports = self.signal.0.subscribe();
+        // Either end is fine: the caller looks in any case.
+        let _ = self.driver.run(timeout, async move { Ok(reports.wait_for(|n| *n != seen).await.is_ok()) });
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
         let state = unpoisoned(&self.state);
-        if let Some(backend) =
-            state.backend.clone().filter(|it| state.setup.lock.is_some() && !it.client.is_closed())
-        {
+        let backend = state.backend.as_ref().filter(|it| !it.client.is_closed());
+        if let Some((backend, (_, session))) = backend.zip(state.setup.lock) {
+            let is_report_due = backend.is_report_due.swap(false, Ordering::SeqCst);
             // The server would notice the end of the connection a moment later.
-            let unlock =
-                async move { Ok(backend.client.batch_execute("SELECT pg_advisory_unlock_all()").await?) };
-            let _ = run(MAX_DELAY, unlock);
+            let unlock = async {
+                if is_report_due {
+                    notify(&backend.client, session).await?;
+                }
+                Ok(backend.client.batch_execute("SELECT pg_advisory_unlock_all()").await?)
+            };
+            let _ = self.driver.run(MAX_DELAY, unlock);
         }
     }
 }
@@ -195,8 +206,14 @@ fn listen(session: i32) -> String {
 }
 
 /// Returns the channel on which appends to a session are reported.
-pub(super) fn channel(session: i32) -> String {
+fn channel(session: i32) -> String {
     format!("wb_session_{session}")
+}
+
+/// Reports that a session changed.
+pub(super) async fn notify(client: &Client, session: i32) -> Result<(), Fault> {
+    client.query_typed("SELECT pg_notify($1, '')", &[(&channel(session), Type::TEXT)]).await?;
+    Ok(())
 }
 
 async fn connect(
@@ -204,7 +221,7 @@ async fn connect(
     setup: Setup,
     old: Option<(i32, String)>,
     signal: Arc<Signal>,
-) -> Result<Backend, Fault> {
+) -> Result<(Client, (i32, String)), Fault> {
     let is_encrypted = url.config.get_ssl_mode() != SslMode::Disable;
     let tls = connector(is_encrypted, url.root_certificates.as_deref()).map_err(Fault::Setup)?;
     let connected = url.config.connect(tls).await;
@@ -212,7 +229,7 @@ async fn connect(
         let is_passing = is_passing(&error);
         if is_passing { Fault::lost(&error) } else { Fault::Refused(Box::new(error)) }
     })?;
-    runtime()?.spawn(async move {
+    tokio::spawn(async move {
         while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
             if matches!(message, AsyncMessage::Notification(_)) {
                 signal.raise();
@@ -231,7 +248,7 @@ async fn connect(
     if let Some(lock) = setup.lock {
         take_lock(&client, lock).await?;
     }
-    Ok(Backend { client, insert: OnceLock::new(), process: (row.get(0), row.get(1)) })
+    Ok((client, (row.get(0), row.get(1))))
 }
 
 /// Returns the settings of a connection. The server gives up a host that vanished after a minute.

@@ -1,12 +1,14 @@
 //! The lines of a session: finding, reading and appending them.
 
+use std::sync::OnceLock;
+
 use serde_json::from_slice;
-use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
-use wb_record::json::{get, text};
+use tokio_postgres::{Client, Statement};
+use wb_record::json::members;
 
-use super::connection::{Backend, channel};
+use super::connection::Backend;
 use super::fault::Fault;
 use super::schema;
 
@@ -72,9 +74,13 @@ pub(super) fn place(n_bytes: usize) -> i64 {
 
 /// Returns the id of an entry, by which it is stored once.
 fn id_of(record: &[u8]) -> Option<String> {
-    let id = text(record, &["id"])?;
-    let kind: Option<String> = get(record, "type").and_then(|kind| from_slice(kind).ok());
-    let is_header = kind.is_some_and(|kind| kind == "session");
+    let members = members(record)?;
+    let text = |key: &str| -> Option<String> {
+        let member = members.iter().rfind(|member| member.key == key)?;
+        from_slice(&record[member.value.clone()]).ok()
+    };
+    let id = text("id")?;
+    let is_header = text("type").is_some_and(|kind| kind == "session");
     (!is_header && !id.contains('\0')).then_some(id)
 }
 
@@ -128,29 +134,44 @@ pub(super) async fn read(
     Ok((rows.into_iter().map(|row| (row.get(0), row.get(1))).collect(), to))
 }
 
+/// Appends several lines, if the list ends where expected.
+const INSERT: &str = "
+    INSERT INTO wb_line (session, list, at, id, record)
+    SELECT $1, $2, line.at, line.id, line.record
+    FROM unnest($3::int8[], $4::text[], $5::bytea[]) AS line (at, id, record)
+    WHERE (SELECT at FROM wb_line WHERE session = $1 AND list = $2 ORDER BY at DESC LIMIT 1)
+          IS NOT DISTINCT FROM $6::int8";
+
+/// Appends one line in the same way, which takes the server a third less.
+const INSERT_ONE: &str = "
+    INSERT INTO wb_line (session, list, at, id, record)
+    SELECT $1, $2, $3::int8, $4::text, $5::bytea
+    WHERE (SELECT at FROM wb_line WHERE session = $1 AND list = $2 ORDER BY at DESC LIMIT 1)
+          IS NOT DISTINCT FROM $6::int8";
+
 /// Appends lines in one statement; returns whether the list ended where expected.
 pub(super) async fn insert(backend: &Backend, list: List, new: &NewLines) -> Result<bool, Fault> {
-    const SQL: &str = "
-        INSERT INTO wb_line (session, list, at, id, record)
-        SELECT $1, $2, line.at, line.id, line.record
-        FROM unnest($3::int8[], $4::text[], $5::bytea[]) AS line (at, id, record)
-        WHERE (SELECT max(at) FROM wb_line WHERE session = $1 AND list = $2) IS NOT DISTINCT FROM $6::int8";
-    let statement = if let Some(statement) = backend.insert.get() {
-        statement.clone()
-    } else {
-        let prepared = backend.client.prepare(SQL).await?;
-        backend.insert.get_or_init(|| prepared).clone()
-    };
     let List { session, number } = list;
-    let values: [&(dyn ToSql + Sync); 6] =
-        [&session, &number, &new.ats, &new.ids, &new.records, &new.after.last];
-    Ok(backend.client.execute(&statement, &values).await? == new.ats.len() as u64)
+    let after = &new.after.last;
+    let [one, several] = &backend.inserts;
+    let n_stored = if let ([at], [id], [record]) = (&new.ats[..], &new.ids[..], &new.records[..]) {
+        let statement = prepared(backend, one, INSERT_ONE).await?;
+        backend.client.execute(&statement, &[&session, &number, at, id, record, after]).await?
+    } else {
+        let statement = prepared(backend, several, INSERT).await?;
+        let values: [&(dyn ToSql + Sync); 6] = [&session, &number, &new.ats, &new.ids, &new.records, after];
+        backend.client.execute(&statement, &values).await?
+    };
+    Ok(n_stored == new.ats.len() as u64)
 }
 
-/// Reports that a session changed.
-pub(super) async fn notify(client: &Client, session: i32) -> Result<(), Fault> {
-    client.query_typed("SELECT pg_notify($1, '')", &[(&channel(session), Type::TEXT)]).await?;
-    Ok(())
+/// Returns a statement, prepared once for a connection.
+async fn prepared(backend: &Backend, held: &OnceLock<Statement>, sql: &str) -> Result<Statement, Fault> {
+    if let Some(statement) = held.get() {
+        return Ok(statement.clone());
+    }
+    let prepared = backend.client.prepare(sql).await?;
+    Ok(held.get_or_init(|| prepared).clone())
 }
 
 /// Removes the lines from a place on, and returns them.

@@ -11,19 +11,20 @@
 //! that.
 //!
 //! The files in reading order: `url` names a database and a session without its password,
-//! `password_file` finds that, `fault` sorts errors, `tls` checks certificates, `background` runs
+//! `password_file` finds that, `fault` sorts errors, `tls` checks certificates, `driver` runs
 //! connections, `schema` makes the tables, `connection` connects again, `lines` reads and appends,
-//! `store` keeps the records of a session, `parts` are its bytes for documents, `sessions` lists
-//! the sessions.
+//! `reports` reports appends, `store` keeps the records of a session, `parts` are its bytes for
+//! documents, `sessions` lists the sessions.
 
 mod url;
 mod password_file;
 mod fault;
 mod tls;
-mod background;
+mod driver;
 mod schema;
 mod connection;
 mod lines;
+mod reports;
 mod store;
 mod parts;
 mod sessions;

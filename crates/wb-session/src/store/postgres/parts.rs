@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use wb_record::{Access, Bytes, Change, ChangeSet, CommitError, MemoryParts, PartId, Parts};
 
-use super::connection::{Backend, Connection, take_lock_of_transaction};
+use super::connection::{Backend, Connection, notify, take_lock_of_transaction};
 use super::fault::Fault;
 use super::lines::{self, List, NewLines};
 use super::schema::{ENTRIES_LOCK, OPERATIONS_LOCK};
@@ -190,7 +190,7 @@ async fn commit(
         }
     }
     if matches!(done, Ok(None)) {
-        done = lines::notify(client, list.session).await.map(|()| None);
+        done = notify(client, list.session).await.map(|()| None);
     }
     let end = if matches!(done, Ok(None)) { "COMMIT" } else { "ROLLBACK" };
     if !matches!(done, Err(Fault::Lost(_))) {

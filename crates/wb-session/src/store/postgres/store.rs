@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::connection::{Backend, Connection, Setup};
 use super::fault::Fault;
 use super::lines::{self, List, NewLines, Tail};
+use super::reports::report_later;
 use super::schema::{self, ENTRIES_LOCK, VERSION};
 use super::url::PostgresUrl;
 use crate::error::StoreError;
@@ -201,13 +202,11 @@ impl PostgresStore {
     }
 }
 
-/// Appends lines and reports them. The report follows in a separate transaction, which waits for no
-/// disk: within the append it would put the commits of all sessions in a row.
+/// Appends lines and has them reported.
 async fn append(backend: Arc<Backend>, list: List, lines: Arc<NewLines>) -> Result<bool, Fault> {
     let is_done = lines::insert(&backend, list, &lines).await?;
     if is_done {
-        // A reader that misses it looks by itself a moment later.
-        tokio::spawn(async move { lines::notify(&backend.client, list.session).await });
+        report_later(&backend, list.session);
     }
     Ok(is_done)
 }
