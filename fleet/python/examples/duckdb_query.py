@@ -15,7 +15,9 @@ def run(folder: str, kind: str = "parquet") -> pa.RecordBatchReader:
     lines = f"read_json('{folder}/*.jsonl', format = 'newline_delimited', columns = {LINES})"
     source = f"'{folder}/*.parquet'" if kind == "parquet" else lines
     rows = duckdb.sql(f"SELECT id, messages::VARCHAR AS messages FROM {source}")
-    return pa.RecordBatchReader.from_stream(wb.analyze_stream(rows, OPTIONS))
+    # As a stream by itself, a query has batches of a million rows.
+    batches = rows.to_arrow_reader(1000)
+    return pa.RecordBatchReader.from_stream(wb.analyze_stream(batches, OPTIONS))
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ pub enum AnalyzeError {
 pub fn analyze(batch: &RecordBatch, options: &Options) -> Result<RecordBatch, AnalyzeError> {
     let columns = Columns::new(batch, &options.columns)?;
     let mut answer = Answer::new(batch.num_rows())?;
-    let mut rows = Rows { columns, next: 0, n_rows: batch.num_rows(), options };
+    let mut rows = Rows { columns, next: 0, end: batch.num_rows(), options };
     while let Some(row) = rows.next() {
         answer.push(row)?;
     }
@@ -43,7 +43,7 @@ pub fn analyze(batch: &RecordBatch, options: &Options) -> Result<RecordBatch, An
 /// when it is asked for.
 pub fn slices<'a>(batch: &'a RecordBatch, options: &'a Options) -> Result<Slices<'a>, AnalyzeError> {
     let columns = Columns::new(batch, &options.columns)?;
-    Ok(Slices { rows: Rows { columns, next: 0, n_rows: batch.num_rows(), options } })
+    Ok(Slices { rows: Rows { columns, next: 0, end: batch.num_rows(), options } })
 }
 
 /// The answers to the rows of a batch, in slices.
@@ -61,7 +61,7 @@ impl Iterator for Slices<'_> {
     type Item = Result<RecordBatch, AnalyzeError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        (self.rows.next < self.rows.n_rows).then(|| {
+        (self.rows.next < self.rows.end).then(|| {
             let mut answer = Answer::new(SLICE_ROWS)?;
             while answer.n_rows < SLICE_ROWS && answer.n_bytes < SLICE_BYTES {
                 let Some(row) = self.rows.next() else { break };
@@ -76,14 +76,14 @@ impl Iterator for Slices<'_> {
 struct Rows<'a> {
     columns: Columns<'a>,
     next: usize,
-    n_rows: usize,
+    end: usize,
     options: &'a Options,
 }
 
 impl Rows<'_> {
     fn next(&mut self) -> Option<Row> {
         let at = self.next;
-        (at < self.n_rows).then(|| {
+        (at < self.end).then(|| {
             self.next += 1;
             Row::new(&mut self.columns, at, self.options)
         })

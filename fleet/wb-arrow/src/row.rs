@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use wb_bind::{Call, CallError, Compacted, Inspection, Operation, VERSION};
+use wb_facts::Finding;
 
 use crate::columns::Columns;
 use crate::options::{Options, Part};
@@ -30,6 +31,8 @@ pub(crate) struct Row {
     rules: Option<Vec<String>>,
     n_findings: Option<usize>,
     findings: Option<Vec<Value>>,
+    n_summaries: Option<usize>,
+    n_untrue: Option<usize>,
     strategy: Option<&'static str>,
     compacted: Option<bool>,
     reason: Option<String>,
@@ -62,7 +65,7 @@ pub(crate) struct RowError {
 }
 
 impl RowError {
-    fn input(message: impl ToString, hint: &str) -> Self {
+    fn input(message: &impl ToString, hint: &str) -> Self {
         Self { part: "read", kind: "input".to_owned(), message: message.to_string(), hint: hint.to_owned() }
     }
 
@@ -94,7 +97,7 @@ impl Row {
 
     /// Returns the same row without what makes it too large.
     pub(crate) fn too_large(self) -> Self {
-        let error = RowError::input("the answer is too large for its batch", "analyze smaller batches");
+        let error = RowError::input(&"the answer is too large for its batch", "analyze smaller batches");
         Self { id: self.id, ..Self::failed(error) }
     }
 
@@ -107,15 +110,15 @@ impl Row {
     }
 
     fn read(columns: &mut Columns<'_>, at: usize, options: &Options) -> Result<Self, RowError> {
-        let no_text = |error| RowError::input(error, "send UTF-8");
-        let null = || RowError::input("the messages are null", "send [] for a conversation without any");
+        let no_text = |error| RowError::input(&error, "send UTF-8");
+        let null = || RowError::input(&"the messages are null", "send [] for a conversation without any");
         let messages = columns.messages.get(at).map_err(no_text)?.ok_or_else(null)?;
         let format = columns.format.get(at).map_err(no_text)?.map(std::borrow::Cow::into_owned);
         let is_list = messages.trim_start().starts_with('[');
         let list: Option<&RawValue> = is_list
             .then(|| serde_json::from_str(&messages))
             .transpose()
-            .map_err(|error| RowError::input(error, "send a list of messages in JSON"))?;
+            .map_err(|error| RowError::input(&error, "send a list of messages in JSON"))?;
         let summary = columns.summary.get(at).map_err(no_text)?;
         let call = Call {
             version: VERSION,
@@ -133,8 +136,7 @@ impl Row {
         let mut inspection = Inspection::open(&call).map_err(|error| RowError::new("read", error))?;
         let mut row = Self::default();
         row.weigh(&inspection);
-        row.look(&mut inspection, summary.as_deref(), options);
-        if let Err(error) = row.act(&mut inspection, options) {
+        if let Err(error) = row.act(&mut inspection, summary.as_deref(), options) {
             row.error = Some(error);
         }
         Ok(row)
@@ -152,19 +154,37 @@ impl Row {
         self.fits = Some(!weighed.over_budget);
     }
 
-    fn look(&mut self, inspection: &mut Inspection, summary: Option<&str>, options: &Options) {
+    /// Audits the summary of the row, and those that its session records.
+    fn audit(&mut self, inspection: &mut Inspection, summary: Option<&str>) -> Result<(), RowError> {
+        let given = summary.map(|summary| (None, inspection.audit(summary)));
+        let recorded = inspection.audit_recorded().map_err(|error| RowError::new("audit", error))?;
+        let recorded = recorded.into_iter().zip(1..).map(|(it, nth)| (Some(nth), it.findings));
+        let audited: Vec<(Option<usize>, Vec<Finding>)> = given.into_iter().chain(recorded).collect();
+        if audited.is_empty() {
+            return Ok(());
+        }
+        self.n_summaries = Some(audited.len());
+        self.n_untrue = Some(audited.iter().filter(|(_, findings)| !findings.is_empty()).count());
+        let findings = audited.iter().flat_map(|(nth, all)| all.iter().map(|it| numbered(it, *nth)));
+        let findings: Vec<Value> = findings.collect();
+        self.n_findings = Some(findings.len());
+        self.findings = Some(findings);
+        Ok(())
+    }
+
+    fn act(
+        &mut self,
+        inspection: &mut Inspection,
+        summary: Option<&str>,
+        options: &Options,
+    ) -> Result<(), RowError> {
         if options.has(Part::Facts) {
             self.facts = Some(text(&inspection.facts()));
             self.rules = Some(inspection.rules());
         }
-        if let Some(summary) = summary.filter(|_| options.has(Part::Audit)) {
-            let findings: Vec<Value> = inspection.audit(summary).iter().map(|it| json!(it)).collect();
-            self.n_findings = Some(findings.len());
-            self.findings = Some(findings);
+        if options.has(Part::Audit) {
+            self.audit(inspection, summary)?;
         }
-    }
-
-    fn act(&mut self, inspection: &mut Inspection, options: &Options) -> Result<(), RowError> {
         if options.has(Part::Compare) {
             self.strategies = Some(compare(inspection, options));
         }
@@ -193,6 +213,13 @@ impl Row {
         self.digest = report.digest;
         self.lost_rules = Some(lost);
     }
+}
+
+/// Returns a finding with the number of the recorded summary that has it.
+fn numbered(finding: &Finding, summary: Option<usize>) -> Value {
+    let mut value = json!(finding);
+    value["summary"] = json!(summary);
+    value
 }
 
 fn compare(inspection: &mut Inspection, options: &Options) -> Vec<Compared> {

@@ -27,6 +27,8 @@ pub fn schema() -> SchemaRef {
         list("rules", DataType::Utf8),
         number("n_findings"),
         list("findings", DataType::Struct(finding())),
+        number("n_summaries"),
+        number("n_untrue"),
         text("strategy"),
         boolean("compacted"),
         text("reason"),
@@ -66,7 +68,8 @@ fn violation() -> Fields {
 }
 
 fn finding() -> Fields {
-    Fields::from(vec![text("kind"), number("line"), text("text"), text("why"), number("message")])
+    let place = [number("message"), number("summary")];
+    Fields::from([&[text("kind"), number("line"), text("text"), text("why")], &place[..]].concat())
 }
 
 fn compared() -> Fields {

@@ -47,7 +47,7 @@ pub(crate) struct MapArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct Input {
-    /// Parquet or JSON lines: files, folders, s3://BUCKET/PREFIX
+    /// Parquet or JSON lines: files, folders, `s3://BUCKET/PREFIX`
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<String>,
     /// Read messages from this column, if not `messages`

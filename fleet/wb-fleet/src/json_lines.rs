@@ -65,7 +65,7 @@ impl PartitionStream for JsonLines {
             columns: self.columns.clone(),
             schema: self.schema.clone(),
             file: self.path.to_string(),
-            n_lines: 0,
+            n_read: 0,
             is_done: false,
         };
         Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), lines.batches()))
@@ -79,7 +79,7 @@ struct Lines<S> {
     columns: ColumnNames,
     schema: SchemaRef,
     file: String,
-    n_lines: usize,
+    n_read: usize,
     is_done: bool,
 }
 
@@ -114,7 +114,7 @@ where
         let text = String::from_utf8_lossy(bytes);
         let mut rows = Vec::new();
         for line in text.lines() {
-            self.n_lines += 1;
+            self.n_read += 1;
             if !line.trim().is_empty() {
                 rows.push(self.row(line));
             }
@@ -128,7 +128,7 @@ where
 
     /// Returns id, format, messages and summary of a line; what is no object cannot be read.
     fn row<'a>(&self, line: &'a str) -> [Option<Cow<'a, str>>; 4] {
-        let place = || Some(Cow::Owned(format!("{}:{}", self.file, self.n_lines)));
+        let place = || Some(Cow::Owned(format!("{}:{}", self.file, self.n_read)));
         let Ok(fields) = serde_json::from_str::<BTreeMap<Cow<'_, str>, &RawValue>>(line) else {
             return [place(), None, Some(line.into()), None];
         };

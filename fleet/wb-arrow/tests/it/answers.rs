@@ -46,12 +46,11 @@ fn every_row_equals_the_answers_of_the_command() {
         let row_facts: Value = serde_json::from_str(text(&answer, "facts", row).unwrap()).unwrap();
         assert_eq!(row_facts, facts);
         let findings = with(session, "audit", json!({ "summary": summary }));
-        assert_eq!(number(&answer, "n_findings", row).unwrap(), findings.as_array().unwrap().len() as i64);
+        let n_findings = i64::try_from(findings.as_array().unwrap().len()).unwrap();
+        assert_eq!(number(&answer, "n_findings", row), Some(n_findings));
         let violations = with(session, "validate", json!({}))["violations"].clone();
-        assert_eq!(
-            number(&answer, "n_violations", row).unwrap(),
-            violations.as_array().unwrap().len() as i64
-        );
+        let n_violations = i64::try_from(violations.as_array().unwrap().len()).unwrap();
+        assert_eq!(number(&answer, "n_violations", row), Some(n_violations));
     }
     assert!(
         text(&answer, "compacted_messages", 3).is_some() && text(&answer, "compacted_messages", 0).is_none()
@@ -81,8 +80,8 @@ fn strategies_are_compared_in_one_row() {
     let names = compared.column_by_name("strategy").unwrap().as_string::<i32>();
     let names: Vec<_> = names.iter().flatten().collect();
     assert_eq!(names, ["window-budget", "three-level", "policy", "ladder"]);
-    let lost = compared.column_by_name("lost_rules").unwrap().as_list::<i32>();
-    assert_eq!(lost.value(0).len(), 0, "the digest holds the rules");
+    let lost_rules = compared.column_by_name("lost_rules").unwrap().as_list::<i32>();
+    assert_eq!(lost_rules.value(0).len(), 0, "the digest holds the rules");
 }
 
 #[test]

@@ -42,7 +42,7 @@ pub struct Report {
     pub strategies: Vec<StrategyRow>,
     /// The kinds of mistakes in summaries.
     pub findings: Vec<FindingRow>,
-    /// The summaries with most mistakes.
+    /// The sessions whose summaries have most mistakes.
     pub untrue: Vec<Untrue>,
     /// The rules of users that summaries or compactions lose.
     pub lost_rules: Vec<LostRule>,

@@ -15,6 +15,8 @@ SELECT id,
        get_field(answer, 'violations') AS violations,
        get_field(answer, 'n_findings') AS n_findings,
        get_field(answer, 'findings') AS findings,
+       get_field(answer, 'n_summaries') AS n_summaries,
+       get_field(answer, 'n_untrue') AS n_untrue,
        get_field(answer, 'strategies') AS strategies,
        get_field(answer, 'error') AS error
 FROM analyzed";
@@ -28,8 +30,8 @@ SELECT count(*) AS sessions,
        count(*) FILTER (WHERE tokens > token_window) AS over_window,
        count(*) FILTER (WHERE n_violations > 0) AS invalid,
        count(*) FILTER (WHERE tokens > token_window OR n_violations > 0) AS refused,
-       count(n_findings) AS summaries,
-       count(*) FILTER (WHERE n_findings > 0) AS untrue
+       coalesce(sum(n_summaries), 0) AS summaries,
+       coalesce(sum(n_untrue), 0) AS untrue
 FROM answers";
 
 pub(crate) const KINDS: &str = "
@@ -70,13 +72,14 @@ FROM (SELECT tokens, model, get_field(s, 'strategy') AS strategy, get_field(s, '
 GROUP BY strategy, model ORDER BY strategy, model";
 
 pub(crate) const FINDINGS: &str = "
-SELECT kind, count(*) AS findings
-FROM (SELECT get_field(f, 'kind') AS kind FROM (SELECT unnest(findings) AS f FROM answers WHERE n_findings > 0))
+SELECT kind, count(*) AS findings, min(why) AS example
+FROM (SELECT get_field(f, 'kind') AS kind, get_field(f, 'text') || ': ' || get_field(f, 'why') AS why
+      FROM (SELECT unnest(findings) AS f FROM answers WHERE n_findings > 0))
 GROUP BY kind ORDER BY findings DESC, kind";
 
 pub(crate) const UNTRUE: &str = "
-SELECT id, format, n_findings AS findings
-FROM answers WHERE n_findings > 0 ORDER BY n_findings DESC, id, format LIMIT 10";
+SELECT id, format, n_untrue AS summaries, n_findings AS findings
+FROM answers WHERE n_findings > 0 ORDER BY n_findings DESC, id, format, n_untrue LIMIT 10";
 
 pub(crate) const LOST_RULES: &str = "
 WITH lost AS (

@@ -119,9 +119,12 @@ pub struct FindingRow {
     pub kind: String,
     /// The number of them.
     pub findings: u64,
+    /// One of them: what the summary says, and why it is wrong.
+    #[serde(default)]
+    pub example: Option<String>,
 }
 
-/// A summary with mistakes.
+/// A session whose summaries have mistakes.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Untrue {
     /// The id of the row.
@@ -129,6 +132,8 @@ pub struct Untrue {
     pub id: Option<String>,
     /// The format.
     pub format: String,
+    /// The summaries with a mistake.
+    pub summaries: u64,
     /// The number of mistakes.
     pub findings: u64,
 }

@@ -72,7 +72,7 @@ impl Report {
     fn formats(&self) -> Table {
         let rows = self.formats.iter().map(|row| {
             let figures = [row.sessions, row.messages, row.tokens, row.most, row.over_limit].map(grouped);
-            [&[row.format.clone()], &figures[..]].concat()
+            [std::slice::from_ref(&row.format), &figures[..]].concat()
         });
         let columns = ["format", "sessions", "messages", "tokens", "heaviest", "above limit"];
         Table::new("Formats", "", &columns, rows)
@@ -118,14 +118,21 @@ impl Report {
     }
 
     fn findings(&self) -> Table {
-        let rows = self.findings.iter().map(|row| vec![row.kind.replace('_', " "), grouped(row.findings)]);
-        Table::new("Mistakes in summaries", "", &["mistake", "found"], rows)
+        let rows = self.findings.iter().map(|row| {
+            vec![row.kind.replace('_', " "), row.example.clone().unwrap_or_default(), grouped(row.findings)]
+        });
+        let about = "Summaries in their own column, and those that agents left in their sessions.";
+        Table::new("Mistakes in summaries", about, &["mistake", "example", "found"], rows)
     }
 
     fn untrue(&self) -> Table {
         let rows = self.untrue.iter();
-        let rows = rows.map(|row| vec![name(row.id.as_ref()), row.format.clone(), grouped(row.findings)]);
-        Table::new("Summaries with most mistakes", "", &["session", "format", "mistakes"], rows)
+        let rows = rows.map(|row| {
+            let figures = [row.summaries, row.findings].map(grouped);
+            [&[name(row.id.as_ref()), row.format.clone()], &figures[..]].concat()
+        });
+        let columns = ["session", "format", "untrue summaries", "mistakes"];
+        Table::new("Sessions whose summaries have most mistakes", "", &columns, rows)
     }
 
     fn lost_rules(&self) -> Table {

@@ -34,7 +34,7 @@ fn section(table: &Table, columns: u16) -> String {
         }
     }
     let about = if table.about.is_empty() { String::new() } else { wrapped(&table.about, columns.into()) };
-    let lines: String = grid.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+    let lines: String = grid.lines().flat_map(|line| [line.trim_end().to_owned(), "\n".to_owned()]).collect();
     format!("\n{}\n{about}{lines}", table.title)
 }
 

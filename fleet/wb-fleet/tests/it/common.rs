@@ -67,3 +67,15 @@ pub(crate) fn write_lines(folder: &Path) {
         }
     }
 }
+
+/// A session of pi whose compaction left a summary.
+pub(crate) fn compacted(summary: &str) -> String {
+    let message = |id: &str, parent: Option<&str>, text: &str| json!({ "type": "message", "id": id, "parentId": parent, "message": { "role": "user", "content": text, "timestamp": 0 } });
+    let lines = [
+        json!({ "type": "session", "version": 3, "id": "s", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/" }),
+        message("m0", None, "Fix the rounding in src/cart.rs. Never touch src/billing.rs."),
+        json!({ "type": "compaction", "id": "m1", "parentId": "m0", "summary": summary, "firstKeptEntryId": "m9", "tokensBefore": 9 }),
+        message("m2", Some("m1"), "And the tests?"),
+    ];
+    lines.map(|line| line.to_string()).join("\n")
+}

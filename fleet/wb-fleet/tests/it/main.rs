@@ -1,5 +1,7 @@
 //! Tests on DataFusion.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 mod function;
 mod report;

@@ -1,8 +1,9 @@
 use std::path::Path;
 
+use serde_json::json;
 use wb_fleet::{Job, Report};
 
-use crate::common::{OPTIONS, write_lines, write_parquet};
+use crate::common::{OPTIONS, compacted, write_lines, write_parquet};
 
 async fn report(folder: &Path, partitions: usize) -> Report {
     let job = Job { inputs: vec![folder.display().to_string()], options: OPTIONS.to_owned(), partitions };
@@ -61,4 +62,24 @@ async fn a_report_is_a_table_of_some_columns_and_a_page_without_scripts() {
     let page = report.html();
     assert!(page.starts_with("<!DOCTYPE html>") && !page.contains("<script"), "{page}");
     assert!(page.contains("Rules of users that get lost"));
+}
+
+#[tokio::test]
+async fn a_false_summary_that_an_agent_left_in_its_session_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let summaries = [
+        "Asked to fix src/cart.rs, and to never touch src/billing.rs.",
+        "Fixed src/basket.rs. All tests pass.",
+    ];
+    let line = |(nth, it): (usize, &&str)| json!({ "id": format!("p{nth}"), "messages": compacted(it) });
+    let lines: Vec<String> = summaries.iter().enumerate().map(|it| line(it).to_string()).collect();
+    std::fs::write(folder.path().join("a.jsonl"), lines.join("\n")).unwrap();
+    let report = report(folder.path(), 1).await;
+    assert_eq!((report.totals.read, report.totals.summaries, report.totals.untrue), (2, 2, 1));
+    let untrue: Vec<_> = report.untrue.iter().map(|row| (row.id.as_deref(), row.summaries)).collect();
+    assert_eq!(untrue, [(Some("p1"), 1)]);
+    let path = report.findings.iter().find(|row| row.kind == "unknown_path").unwrap();
+    assert!(path.example.as_ref().unwrap().starts_with("src/basket.rs: "), "{path:?}");
+    assert!(report.text(80).contains("1 of 2 summaries have mistakes."), "{}", report.text(80));
+    assert!(report.lost_rules.iter().any(|row| row.lost_by == "summary"), "{:?}", report.lost_rules);
 }
