@@ -1,5 +1,6 @@
 //! `cargo xtask fleet`: the workspace in `fleet/`, whose engines build for minutes.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
@@ -18,12 +19,26 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
         _ => return Err(USAGE.to_owned()),
     };
     let folder = root.join(FOLDER);
-    let cargo = |words: &str| program::run(&mut program::cargo(&folder, words.split(' ')));
+    let cargo = |words: &str| program::run(&mut cargo(&folder, words));
     cargo("fmt --all --check")?;
     cargo("clippy --quiet --release --locked --workspace --all-targets -- -D warnings")?;
     cargo("build --quiet --release --locked --workspace --all-targets")?;
     cargo("test --quiet --release --locked --workspace")?;
     if is_deep { python(root, &folder) } else { Ok(()) }
+}
+
+/// Returns cargo without what `cargo run` says of this program: `ring` would be built again for it,
+/// and with it all of `DataFusion`.
+fn cargo(folder: &Path, words: &str) -> Command {
+    let mut cargo = program::cargo(folder, words.split(' '));
+    let names = std::env::vars_os().map(|(name, _)| name);
+    let is_of_run = |name: &OsString| {
+        name.to_str().is_some_and(|it| it.starts_with("CARGO_PKG_") || it.starts_with("CARGO_MANIFEST_"))
+    };
+    for name in names.filter(is_of_run) {
+        cargo.env_remove(name);
+    }
+    cargo
 }
 
 /// Runs the tests of the package for Python on a copy with its native part.
