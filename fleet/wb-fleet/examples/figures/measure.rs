@@ -1,6 +1,5 @@
 //! The measurements.
 
-use std::error::Error;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -15,10 +14,12 @@ use serde_json::{Value, json};
 use wb_arrow::{Options, analyze, slices};
 use wb_fleet::{Job, answers};
 
+use crate::process::{peak_megabytes, processor_seconds};
+use crate::rows::{Outcome, text_bytes};
 use crate::sessions::{FORMATS, mutated, session};
 
-type Outcome<T> = Result<T, Box<dyn Error>>;
-
+/// The approximate bytes of a session.
+const BYTES: usize = 4000;
 /// The rows of a batch.
 const BATCH_ROWS: usize = 256;
 /// The runs of each measurement, of which the quickest counts.
@@ -42,6 +43,10 @@ pub(crate) struct Figures {
     pub(crate) parse: f64,
     pub(crate) duckdb: f64,
     pub(crate) weigh: f64,
+    /// With a validation.
+    pub(crate) validate: f64,
+    /// With facts.
+    pub(crate) facts: f64,
     pub(crate) all: f64,
     pub(crate) bare_parquet: f64,
     pub(crate) engine: f64,
@@ -56,8 +61,8 @@ impl Figures {
                 .with_batch_size(BATCH_ROWS)
                 .build()?
                 .collect::<Result<_, _>>()?;
-        let (weigh, all) =
-            (options(&["weigh"]), options(&["weigh", "validate", "facts", "audit", "compact"]));
+        let all = options(&["weigh", "validate", "facts", "audit", "compact"]);
+        let seconds = |options: &Options| quickest(|| batches.iter().try_for_each(|it| bare(it, options)));
         let duckdb = || {
             let output = Command::new(python).args(["-c", DUCKDB]).arg(&files.lines).output()?;
             Ok(String::from_utf8(output.stdout)?.trim().parse()?)
@@ -72,8 +77,10 @@ impl Figures {
                 .collect::<Outcome<Vec<f64>>>()?
                 .into_iter()
                 .fold(f64::MAX, f64::min),
-            weigh: quickest(|| batches.iter().try_for_each(|batch| bare(batch, &weigh)))?,
-            all: quickest(|| batches.iter().try_for_each(|batch| bare(batch, &all)))?,
+            weigh: seconds(&options(&["weigh"]))?,
+            validate: seconds(&options(&["weigh", "validate"]))?,
+            facts: seconds(&options(&["weigh", "facts"]))?,
+            all: seconds(&all)?,
             bare_parquet: quickest(|| bare_parquet(&files.parquet, &all))?,
             engine: quickest(|| engine(&files.parquet, rows))?,
             compacted: batches.iter().map(|batch| compacted(batch, &all)).sum::<Outcome<usize>>()?,
@@ -111,7 +118,7 @@ impl Files {
 
 fn batch(format: &str, rows: std::ops::Range<usize>) -> Outcome<RecordBatch> {
     let ids: StringArray = rows.clone().map(|nth| Some(format!("{format}-{nth}"))).collect();
-    let messages: StringArray = rows.clone().map(|nth| Some(session(format, nth as u64))).collect();
+    let messages: StringArray = rows.clone().map(|nth| Some(session(format, nth as u64, BYTES))).collect();
     let formats: StringArray = rows.map(|_| Some(format)).collect();
     let columns = [("id", ids), ("format", formats), ("messages", messages)];
     Ok(RecordBatch::try_from_iter(columns.map(|(name, column)| (name, Arc::new(column) as ArrayRef)))?)
@@ -130,24 +137,11 @@ fn text_of(parts: &[&str]) -> String {
 fn quickest(mut run: impl FnMut() -> Outcome<()>) -> Outcome<f64> {
     let mut least = f64::MAX;
     for _ in 0..RUNS {
-        let start = processor_seconds()?;
+        let start = processor_seconds(None)?;
         run()?;
-        least = least.min(processor_seconds()? - start);
+        least = least.min(processor_seconds(None)? - start);
     }
     Ok(least)
-}
-
-/// Returns the seconds that this process was on a processor, in steps of 10 ms.
-fn processor_seconds() -> Outcome<f64> {
-    let status = std::fs::read_to_string("/proc/self/stat")?;
-    let (_, fields) = status.rsplit_once(')').ok_or("no name")?;
-    let ticks: Vec<f64> =
-        fields.split_whitespace().skip(11).take(2).map(str::parse).collect::<Result<_, _>>()?;
-    Ok(ticks.iter().sum::<f64>() / 100.0)
-}
-
-fn text_bytes(batch: &RecordBatch) -> u64 {
-    batch["messages"].as_string::<i32>().iter().flatten().map(|text| text.len() as u64).sum()
 }
 
 fn compacted(batch: &RecordBatch, options: &Options) -> Outcome<usize> {
@@ -183,13 +177,13 @@ fn engine(file: &Path, rows: usize) -> Outcome<()> {
         while let Some(batch) = stream.next().await {
             n_rows += batch?.num_rows();
         }
-        Ok::<usize, Box<dyn Error>>(n_rows)
+        Ok::<usize, Box<dyn std::error::Error>>(n_rows)
     })?;
     if n_rows == rows { Ok(()) } else { Err(format!("{n_rows} rows of {rows}").into()) }
 }
 
-/// Analyzes generated rows and returns the most memory of this process in bytes.
-pub(crate) fn memory_of_rows(rows: usize) -> Outcome<u64> {
+/// Analyzes generated rows and returns the most memory of this process in MB.
+pub(crate) fn memory_of_rows(rows: usize) -> Outcome<f64> {
     let options = options(&["weigh", "validate", "facts", "audit", "compact"]);
     for start in (0..rows).step_by(BATCH_ROWS) {
         let format = FORMATS[start / BATCH_ROWS % FORMATS.len()];
@@ -198,9 +192,7 @@ pub(crate) fn memory_of_rows(rows: usize) -> Outcome<u64> {
             std::hint::black_box(slice?);
         }
     }
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM")?;
-    Ok(peak.trim().trim_end_matches(" kB").parse::<u64>()? * 1024)
+    peak_megabytes()
 }
 
 /// The outcomes of damaged rows.
@@ -217,7 +209,7 @@ pub(crate) fn mutations(rows: usize) -> Outcome<Mutations> {
     let mut counted = Mutations::default();
     for start in (0..rows).step_by(BATCH_ROWS) {
         let texts: Vec<Vec<u8>> = (start..(start + BATCH_ROWS).min(rows))
-            .map(|nth| mutated(&session(FORMATS[nth % FORMATS.len()], nth as u64), nth as u64))
+            .map(|nth| mutated(&session(FORMATS[nth % FORMATS.len()], nth as u64, BYTES), nth as u64))
             .collect();
         let messages: BinaryArray = texts.iter().map(Some).collect();
         let batch = RecordBatch::try_from_iter([("messages", Arc::new(messages) as ArrayRef)])?;

@@ -5,104 +5,229 @@ use std::fmt::Write as _;
 use wb_message::number::grouped;
 
 use crate::measure::{Figures, Mutations};
+use crate::overhead::Overheads;
+use crate::recorded::{Group, Recorded, RecordedRun};
+use crate::simulation::{CORE_HOUR, FILE_MB, PETABYTE_MB, Simulated, simulate};
 
-/// US dollars for an hour of a core.
-const CORE_HOUR: f64 = 0.04;
+/// The cores of the simulation.
+const CORES: [usize; 3] = [1, 100, 10_000];
+/// The parts of a full analysis, as runs have them.
+pub(crate) const ALL: &str = "weigh,validate,facts,audit,compact";
 
-/// Renders the page.
-pub(crate) fn page(formats: &[Figures], memory: &[(usize, u64)], mutations: &Mutations) -> String {
-    let rows: usize = formats.iter().map(|it| it.rows).sum();
-    let n_bytes: u64 = formats.iter().map(|it| it.n_bytes).sum();
-    let mut text = format!(
-        "# Fleets\n\nThe function of [arrow.md](../reference/arrow.md) on {} generated sessions of about {} bytes, {} MB in all. \
-         Seconds are those of the processor, of a shared machine with two cores, in the quickest of three; all in one run of\n\n```text\ncargo run --release -p \
-         wb-fleet --example figures -- PYTHON OUT ROWS\n```\n\nin `fleet/`, which wrote this page.\n\n## Throughput of a core\n\nMB of \
-         JSON a second. `Value` parses each row into `serde_json::Value`; DuckDB reads the same rows as JSON lines and takes the \
-         length of each list. *Weigh* reads and weighs; *all* also validates, collects facts and compacts with \
-         `force`, which changes {} of the rows.\n\n| format | `Value` | DuckDB | weigh | all | all, rows a second | seconds for a GB |\n|---|---:|---:|---:|---:|---:|---:|\n",
-        grouped(rows as u64),
-        n_bytes / rows.max(1) as u64,
-        n_bytes / 1_000_000,
-        grouped(formats.iter().map(|it| it.compacted as u64).sum()),
-    );
-    for it in formats {
-        let speed = |seconds: f64| it.n_bytes as f64 / seconds / 1e6;
-        let _ = writeln!(
-            text,
-            "| `{}` | {:.0} | {:.0} | {:.0} | {:.1} | {:.0} | {:.0} |",
-            it.format,
-            speed(it.parse),
-            speed(it.duckdb),
-            speed(it.weigh),
-            speed(it.all),
-            it.rows as f64 / it.all,
-            1000.0 / speed(it.all)
+/// All that was measured.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) formats: Vec<Figures>,
+    /// The most MB of a process by its rows.
+    pub(crate) memory: Vec<(usize, f64)>,
+    pub(crate) mutations: Mutations,
+    pub(crate) overheads: Overheads,
+    pub(crate) recorded: Recorded,
+}
+
+impl Page {
+    /// Renders the page.
+    pub(crate) fn text(&self) -> String {
+        let sections = [
+            self.throughput(),
+            self.engine(),
+            self.long_runs(),
+            self.memory(),
+            self.damaged(),
+            self.simulation(),
+            NOT_MEASURED.to_owned(),
+        ];
+        sections.join("\n")
+    }
+
+    fn throughput(&self) -> String {
+        let rows: usize = self.formats.iter().map(|it| it.rows).sum();
+        let n_bytes: u64 = self.formats.iter().map(|it| it.n_bytes).sum();
+        let compacted: usize = self.formats.iter().map(|it| it.compacted).sum();
+        let mut text = format!(
+            "# Fleets\n\nThe function of [arrow.md](../reference/arrow.md) on sessions that are generated from seeds. Seconds are those of \
+             the processor, of a shared machine with two cores. `fleet/wb-fleet/examples/figures` wrote this page and says how.\n\n\
+             ## Throughput of a core\n\n{} sessions of about {} bytes, {} MB in all; the quickest of three. MB of \
+             JSON a second. `Value` parses each row into `serde_json::Value`; DuckDB reads the same rows as JSON lines and takes the \
+             length of each list. *Weigh* reads and weighs; *validate* and *facts* do that and one thing more; *all* does all of this and compacts with \
+             `force`, which changes {} of the rows.\n\n| format | `Value` | DuckDB | weigh | validate | facts | all | all, rows a second | seconds \
+             for a GB |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+            grouped(rows as u64),
+            n_bytes / rows.max(1) as u64,
+            n_bytes / 1_000_000,
+            grouped(compacted as u64),
         );
+        for it in &self.formats {
+            let speed = |seconds: f64| it.n_bytes as f64 / seconds / 1e6;
+            let _ = writeln!(
+                text,
+                "| `{}` | {:.0} | {:.0} | {:.0} | {:.0} | {:.0} | {:.1} | {:.0} | {:.0} |",
+                it.format,
+                speed(it.parse),
+                speed(it.duckdb),
+                speed(it.weigh),
+                speed(it.validate),
+                speed(it.facts),
+                speed(it.all),
+                it.rows as f64 / it.all,
+                1000.0 / speed(it.all)
+            );
+        }
+        text
     }
-    text.push_str(
-        "\n## An engine next to a loop\n\nThe same Parquet file with all parts: a loop of Rust over its batches, and DataFusion with one \
-         partition. The target is 80 %.\n\n| format | loop, s | DataFusion, s | DataFusion's share of the loop's throughput |\n|---|---:|---:|---:|\n",
-    );
-    for it in formats {
-        let share = it.bare_parquet / it.engine * 100.0;
-        let _ =
-            writeln!(text, "| `{}` | {:.2} | {:.2} | {share:.0} % |", it.format, it.bare_parquet, it.engine);
+
+    fn engine(&self) -> String {
+        let mut text = "## An engine next to a loop\n\nThe same Parquet file with all parts: a loop of Rust over its batches, and \
+            DataFusion with one partition. The target is 80 %.\n\n| format | loop, s | DataFusion, s | DataFusion's share of the \
+            loop's throughput |\n|---|---:|---:|---:|\n"
+            .to_owned();
+        for it in &self.formats {
+            let share = it.bare_parquet / it.engine * 100.0;
+            let _ = writeln!(
+                text,
+                "| `{}` | {:.2} | {:.2} | {share:.0} % |",
+                it.format, it.bare_parquet, it.engine
+            );
+        }
+        text
     }
-    text.push_str("\n## Memory\n\nThe most memory of a process that generates and analyzes rows in slices.\n\n| rows | MB |\n|---:|---:|\n");
-    for (rows, n_bytes) in memory {
-        let _ = writeln!(text, "| {} | {:.1} |", grouped(*rows as u64), *n_bytes as f64 / 1e6);
+
+    fn long_runs(&self) -> String {
+        let mut text = "## Long runs\n\nRows of all four formats, generated while they are analyzed: none is on a disk, and each differs. \
+            DataFusion has two threads and generates each partition itself; DuckDB gets the rows from another process as a stream of \
+            Arrow, filters them in a query, and hands them to the function of the package for Python. The seconds for generating them are \
+            subtracted; those for the sum of the answers, which is equal in every order of the rows, are not. The lines of \
+            [the runs](data/fleet-runs.tsv) have all figures.\n\n| sessions | bytes | parts | engine | partitions | s | MB/s of a core | share \
+            of the loop | MB at 5 % · half · end · most | same answers |\n|---:|---:|---|---|---:|---:|---:|---:|---:|---|\n"
+            .to_owned();
+        for group in self.recorded.groups() {
+            for run in &group.runs {
+                text.push_str(&self.long_run(&group, run));
+            }
+        }
+        text
     }
-    let _ = write!(
-        text,
-        "\n## Damaged rows\n\n{} sessions with bytes replaced, removed or repeated gave {} rows: {} errors as data, of which {} panics. \
-         The others could be read in spite of the damage.\n",
-        grouped(mutations.rows as u64),
-        grouped(mutations.rows as u64),
-        grouped(mutations.errors as u64),
-        mutations.panics
-    );
-    simulate(&mut text, formats);
-    text
+
+    fn long_run(&self, group: &Group<'_>, run: &RecordedRun) -> String {
+        let seconds = group.net(run);
+        let bare = group.bare();
+        let share = bare.map(|bare| group.net(bare) / seconds * 100.0);
+        let is_same = bare.map(|bare| bare.sum == run.sum && bare.errors == run.errors);
+        let memory = self.recorded.memory(run).unwrap_or_default().map(|mb| format!("{mb:.0}")).join(" · ");
+        format!(
+            "| {} | {} | {} | {} | {} | {seconds:.0} | {:.1} | {} | {memory} | {} |\n",
+            grouped(run.rows as u64),
+            grouped(run.row_bytes as u64),
+            if run.parts == ALL { "all" } else { &run.parts },
+            run.engine,
+            run.partitions,
+            group.mb / seconds,
+            share.map_or_else(|| "–".to_owned(), |share| format!("{share:.0} %")),
+            match is_same {
+                Some(true) => "yes",
+                Some(false) => "**no**",
+                None => "–",
+            }
+        )
+    }
+
+    fn memory(&self) -> String {
+        let mut text = "## Memory of a worker\n\nThe most memory of a process that generates and analyzes rows of 4 kB with all parts in \
+            slices; [the samples](data/fleet-memory.tsv) of the long runs are above.\n\n| rows | MB |\n|---:|---:|\n"
+            .to_owned();
+        for (rows, mb) in &self.memory {
+            let _ = writeln!(text, "| {} | {mb:.1} |", grouped(*rows as u64));
+        }
+        text
+    }
+
+    fn damaged(&self) -> String {
+        let Mutations { rows, errors, panics } = self.mutations;
+        format!(
+            "## Damaged rows\n\n{} sessions with bytes replaced, removed or repeated gave {} rows: {} errors as data, of which {panics} \
+             panics. The others could be read in spite of the damage.\n",
+            grouped(rows as u64),
+            grouped(rows as u64),
+            grouped(errors as u64),
+        )
+    }
+
+    fn simulation(&self) -> String {
+        let Overheads { start, file, spark_start, spark_task } = self.overheads;
+        let mut text = format!(
+            "## More cores: a simulation\n\nA petabyte of JSON in files of {FILE_MB:.0} MB, each a task. Each file has one of the \
+             throughputs that were measured above, at random from a seed, and the next core that is free takes it. Measured overheads are \
+             added, in seconds of the processor: {spark_start:.1} until Spark answered the first task, {spark_task:.3} for each task of Spark that passes \
+             through a worker of Python, {file:.4} for each file of Parquet. DataFusion takes {start:.2} until its first row. A core-hour \
+             is assumed to cost ${CORE_HOUR}.\n\n| parts | cores | time | core time without analysis | cost | JSON to deliver |\n|---|---:|---:|---:|---:|---:|\n",
+        );
+        for parts in ["weigh", ALL] {
+            let speeds = self.speeds(parts);
+            for cores in CORES {
+                let Simulated { cores, hours, overhead, dollars, mb_per_second } =
+                    simulate(PETABYTE_MB, cores, &speeds, &self.overheads);
+                let _ = writeln!(
+                    text,
+                    "| {} | {} | {} | {:.1} % | ${} | {} |",
+                    if parts == ALL { "all" } else { parts },
+                    grouped(cores as u64),
+                    time(hours),
+                    overhead * 100.0,
+                    grouped(whole(dollars)),
+                    rate(mb_per_second)
+                );
+            }
+        }
+        text.push_str(&self.cost_of_sessions());
+        text.push_str(WHAT_BREAKS);
+        text
+    }
+
+    fn cost_of_sessions(&self) -> String {
+        let cost = |parts: &str, n_bytes: f64| {
+            let speeds = self.speeds(parts);
+            let seconds_of_mb =
+                speeds.iter().map(|speed| 1.0 / speed).sum::<f64>() / speeds.len().max(1) as f64;
+            n_bytes * seconds_of_mb / 3600.0 * CORE_HOUR
+        };
+        format!(
+            "\nA million sessions of 4 kB cost ${:.3} to weigh and ${:.3} with all parts; a million of 1 MB ${:.2} and ${:.2}.\n",
+            cost("weigh", 4e3),
+            cost(ALL, 4e3),
+            cost("weigh", 1e6),
+            cost(ALL, 1e6)
+        )
+    }
+
+    /// Returns the throughputs of a core with some parts, in MB a second.
+    fn speeds(&self, parts: &str) -> Vec<f64> {
+        let seconds = |it: &Figures| if parts == ALL { it.bare_parquet } else { it.weigh };
+        let formats = self.formats.iter().map(|it| it.n_bytes as f64 / seconds(it) / 1e6);
+        formats.chain(self.recorded.speeds(parts)).collect()
+    }
 }
 
-/// Adds what follows for more cores.
-fn simulate(text: &mut String, formats: &[Figures]) {
-    let rows: usize = formats.iter().map(|it| it.rows).sum();
-    let seconds: f64 = formats.iter().map(|it| it.engine).sum();
-    let n_bytes: u64 = formats.iter().map(|it| it.n_bytes).sum();
-    let per_row = seconds / rows.max(1) as f64;
-    let _ = write!(
-        text,
-        "\n## More cores: a calculation\n\nFrom DataFusion's figures above, {:.2} ms a session, for ten million sessions of this size. \
-         A core-hour is assumed to cost ${CORE_HOUR}; a million sessions then cost ${:.3}, on any number of cores. Rows do not \
-         depend on each other, so the calculation is a division; reading is what the storage must then deliver.\n\n| cores | ten \
-         million sessions | JSON to deliver |\n|---:|---:|---:|\n",
-        per_row * 1e3,
-        per_row * 1e6 / 3600.0 * CORE_HOUR
-    );
-    for cores in [1.0, 100.0, 10_000.0] {
-        let all = per_row * 1e7 / cores;
-        let speed = n_bytes as f64 / seconds * cores / 1e6;
-        let _ = writeln!(text, "| {cores:.0} | {} | {} |", time(all), rate(speed));
-    }
-    text.push_str(
-        "\nWhat breaks first: with 100 cores nothing that was measured here. With 10,000 the job takes seconds, less than an engine \
-         needs to start its workers and to list the files, and a prefix of an object store that answers some thousand requests a \
-         second limits how many small files can be opened; files of 100 MB or more avoid that. One session of hundreds of MB keeps \
-         its worker busy while the others are done.\n\n## Not measured\n\nA cluster, a network, S3 itself, real sessions in bulk, \
-         several cores at once, other machines. Generated sessions are shorter and more alike than real ones; a long session costs \
-         more than its share, mostly for facts. The tests compare results of Spark, Daft, Ray, Polars and DuckDB, not their speed.\n",
-    );
-}
+const WHAT_BREAKS: &str = "\nWhat breaks first: with 10,000 cores the storage. It must deliver the last column, and a prefix of an object \
+    store that answers some thousand requests a second limits how many small files can be opened; files of 100 MB or more avoid \
+    that. One session of hundreds of MB keeps its worker busy while the others are done.\n";
 
-fn time(seconds: f64) -> String {
-    match seconds {
-        _ if seconds >= 7200.0 => format!("{:.1} hours", seconds / 3600.0),
-        _ if seconds >= 120.0 => format!("{:.0} minutes", seconds / 60.0),
-        _ => format!("{seconds:.1} seconds"),
+const NOT_MEASURED: &str = "## Not measured\n\nA cluster, a network, S3 itself, real sessions in bulk, other machines, Parquet with \
+    compression, more than two cores at once. Generated sessions are more alike than real ones. The tests compare results of Spark, Daft, \
+    Ray, Polars and DuckDB; of these only DuckDB's speed was measured.\n";
+
+fn time(hours: f64) -> String {
+    match hours {
+        _ if hours >= 48.0 => format!("{:.0} days", hours / 24.0),
+        _ if hours >= 2.0 => format!("{hours:.1} hours"),
+        _ => format!("{:.0} minutes", hours * 60.0),
     }
 }
 
 fn rate(mb: f64) -> String {
     if mb >= 1000.0 { format!("{:.1} GB/s", mb / 1000.0) } else { format!("{mb:.1} MB/s") }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a sum of money")]
+fn whole(dollars: f64) -> u64 {
+    dollars.round() as u64
 }

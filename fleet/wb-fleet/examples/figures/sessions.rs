@@ -1,15 +1,25 @@
 //! Sessions from a seed, one after the other: none is kept.
 
-use serde_json::{Value, json};
+use std::sync::LazyLock;
 
 /// The formats of the sessions.
 pub(crate) const FORMATS: [&str; 4] =
     ["openai-chat", "anthropic-messages", "openai-responses", "gemini-contents"];
 
-/// The approximate bytes of a session.
-const BYTES: usize = 4000;
+/// The steps of a long session after which the user says something.
+const TURN_STEPS: usize = 25;
 
-/// Numbers from a seed (SplitMix64).
+/// Lines of results, as JSON strings have them.
+static LINES: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let mut chance = Chance::new(0);
+    let line = |_| {
+        let (name, factor) = (chance.next(900), chance.next(90));
+        format!("pub fn total_{name}(cents: u64) -> u64 {{ cents * {factor} }}\\n")
+    };
+    (0..4096).map(line).collect()
+});
+
+/// Numbers from a seed (`SplitMix64`).
 #[derive(Clone, Debug)]
 pub(crate) struct Chance(u64);
 
@@ -27,82 +37,123 @@ impl Chance {
     }
 }
 
-/// Returns the messages of a session as JSON.
-pub(crate) fn session(format: &str, seed: u64) -> String {
+/// A session that grows as text, without a tree of values.
+struct Writer<'a> {
+    format: &'a str,
+    text: String,
+    seed: u64,
+}
+
+/// Returns the messages of a session of about some bytes as JSON.
+pub(crate) fn session(format: &str, seed: u64, n_bytes: usize) -> String {
     let mut chance = Chance::new(seed);
     let number = chance.next(1000);
-    let request = format!(
+    let mut writer = Writer { format, text: String::with_capacity(n_bytes + n_bytes / 8), seed };
+    writer.text.push('[');
+    writer.user(&format!(
         "Fix the rounding in src/cart_{number}.rs. Never touch src/billing.rs, and always run the tests before you commit."
-    );
-    let mut messages = vec![user(format, &request)];
-    let mut n_bytes = request.len();
-    for step in 0.. {
-        if n_bytes > BYTES - 400 {
+    ));
+    // Longer sessions have longer results, too.
+    let most_lines = if n_bytes < 100_000 { 12 } else { 60 };
+    for step in 1.. {
+        if writer.text.len() + 600 > n_bytes {
             break;
         }
-        let path = format!("src/part_{}.rs", chance.next(40));
-        let lines = 2 + chance.next(12);
-        let text: String = (0..lines)
-            .map(|line| {
+        if step % TURN_STEPS == 0 {
+            writer.assistant(&format!("Part {step} is read. I go on with the next one."));
+            writer.user(&format!("Now src/part_{}.rs, and keep the names as they are.", chance.next(40)));
+        }
+        let (part, n_lines, first) = (chance.next(40), 2 + chance.next(most_lines), chance.next(LINES.len()));
+        let lines = (first..first + n_lines).map(|at| &LINES[at % LINES.len()]);
+        match chance.next(8) {
+            0 => {
+                let failed = chance.next(3);
+                let end = if failed == 0 { "ok. 12 passed" } else { "FAILED. 11 passed" };
+                let result = format!("running 12 tests\\ntest result: {end}; {failed} failed\\n");
+                writer.step(step, "bash", "command", "cargo test", std::iter::once(&result));
+            }
+            _ => writer.step(step, "read_file", "path", &format!("src/part_{part}.rs"), lines),
+        }
+    }
+    writer.assistant("All parts are read. The rounding is done in cents now, and 12 of 12 tests pass.");
+    writer.text.pop();
+    writer.text.push(']');
+    writer.text
+}
+
+impl Writer<'_> {
+    fn push(&mut self, parts: &[&str]) {
+        for part in parts {
+            self.text.push_str(part);
+        }
+    }
+
+    fn user(&mut self, text: &str) {
+        match self.format {
+            "gemini-contents" => self.push(&[r#"{"role":"user","parts":[{"text":""#, text, r#""}]},"#]),
+            _ => self.push(&[r#"{"role":"user","content":""#, text, r#""},"#]),
+        }
+    }
+
+    fn assistant(&mut self, text: &str) {
+        match self.format {
+            "gemini-contents" => self.push(&[r#"{"role":"model","parts":[{"text":""#, text, r#""}]},"#]),
+            "anthropic-messages" => {
+                self.push(&[r#"{"role":"assistant","content":[{"type":"text","text":""#, text, r#""}]},"#]);
+            }
+            _ => self.push(&[r#"{"role":"assistant","content":""#, text, r#""},"#]),
+        }
+    }
+
+    /// Writes a call and its result.
+    fn step<'a>(
+        &mut self,
+        step: usize,
+        tool: &str,
+        key: &str,
+        value: &str,
+        lines: impl Iterator<Item = &'a String>,
+    ) {
+        let id = format!("call_{}_{step}", self.seed);
+        let (before, between, after) = match self.format {
+            "openai-chat" => (
                 format!(
-                    "{line}: pub fn total_{}(cents: u64) -> u64 {{ cents * {} }}\n",
-                    chance.next(900),
-                    chance.next(90)
-                )
-            })
-            .collect();
-        n_bytes += text.len() + 250;
-        step_messages(format, &format!("call_{seed}_{step}"), &path, &text, &mut messages);
-    }
-    messages.push(assistant(
-        format,
-        "All parts are read. The rounding is done in cents now, and 12 of 12 tests pass.",
-    ));
-    Value::from(messages).to_string()
-}
-
-fn user(format: &str, text: &str) -> Value {
-    match format {
-        "gemini-contents" => json!({ "role": "user", "parts": [{ "text": text }] }),
-        _ => json!({ "role": "user", "content": text }),
-    }
-}
-
-fn assistant(format: &str, text: &str) -> Value {
-    match format {
-        "gemini-contents" => json!({ "role": "model", "parts": [{ "text": text }] }),
-        "anthropic-messages" => json!({ "role": "assistant", "content": [{ "type": "text", "text": text }] }),
-        _ => json!({ "role": "assistant", "content": text }),
-    }
-}
-
-fn step_messages(format: &str, id: &str, path: &str, text: &str, messages: &mut Vec<Value>) {
-    let arguments = json!({ "path": path });
-    match format {
-        "openai-chat" => {
-            let function = json!({ "name": "read_file", "arguments": arguments.to_string() });
-            let calls = json!([{ "id": id, "type": "function", "function": function }]);
-            messages.push(json!({ "role": "assistant", "content": null, "tool_calls": calls }));
-            messages.push(json!({ "role": "tool", "tool_call_id": id, "content": text }));
+                    r#"{{"role":"assistant","content":null,"tool_calls":[{{"id":"{id}","type":"function","function":{{"name":"{tool}","arguments":"{{\"{key}\":\"{value}\"}}"}}}}]}},"#
+                ),
+                format!(r#"{{"role":"tool","tool_call_id":"{id}","content":""#),
+                r#""},"#,
+            ),
+            "anthropic-messages" => (
+                format!(
+                    r#"{{"role":"assistant","content":[{{"type":"tool_use","id":"{id}","name":"{tool}","input":{{"{key}":"{value}"}}}}]}},"#
+                ),
+                format!(
+                    r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{id}","content":""#
+                ),
+                r#""}]},"#,
+            ),
+            "openai-responses" => (
+                format!(
+                    r#"{{"type":"function_call","call_id":"{id}","name":"{tool}","arguments":"{{\"{key}\":\"{value}\"}}"}},"#
+                ),
+                format!(r#"{{"type":"function_call_output","call_id":"{id}","output":""#),
+                r#""},"#,
+            ),
+            _ => (
+                format!(
+                    r#"{{"role":"model","parts":[{{"functionCall":{{"name":"{tool}","args":{{"{key}":"{value}"}}}}}}]}},"#
+                ),
+                format!(
+                    r#"{{"role":"user","parts":[{{"functionResponse":{{"name":"{tool}","response":{{"output":""#
+                ),
+                r#""}}}]},"#,
+            ),
+        };
+        self.push(&[&before, &between]);
+        for line in lines {
+            self.text.push_str(line);
         }
-        "anthropic-messages" => {
-            let call = json!({ "type": "tool_use", "id": id, "name": "read_file", "input": arguments });
-            messages.push(json!({ "role": "assistant", "content": [call] }));
-            let result = json!({ "type": "tool_result", "tool_use_id": id, "content": text });
-            messages.push(json!({ "role": "user", "content": [result] }));
-        }
-        "openai-responses" => {
-            let arguments = arguments.to_string();
-            messages.push(json!({ "type": "function_call", "call_id": id, "name": "read_file", "arguments": arguments }));
-            messages.push(json!({ "type": "function_call_output", "call_id": id, "output": text }));
-        }
-        _ => {
-            let call = json!({ "functionCall": { "name": "read_file", "args": arguments } });
-            messages.push(json!({ "role": "model", "parts": [call] }));
-            let response =
-                json!({ "functionResponse": { "name": "read_file", "response": { "output": text } } });
-            messages.push(json!({ "role": "user", "parts": [response] }));
-        }
+        self.text.push_str(after);
     }
 }
 
