@@ -11,10 +11,10 @@ from ._calls import (
     Context,
     Conversion,
     Repair,
-    WindowBudgetError,
     audit,
     call,
     compact,
+    compact_async,
     convert,
     facts,
     recall,
@@ -23,6 +23,8 @@ from ._calls import (
     weigh,
 )
 from ._compactor import Compactor, Fold
+from ._errors import WindowBudgetError
+from ._summarizer import ModelRequest, Summarizer
 
 __all__ = [
     "Compaction",
@@ -30,11 +32,14 @@ __all__ = [
     "Context",
     "Conversion",
     "Fold",
+    "ModelRequest",
     "Repair",
+    "Summarizer",
     "WindowBudgetError",
     "audit",
     "call",
     "compact",
+    "compact_async",
     "convert",
     "facts",
     "recall",

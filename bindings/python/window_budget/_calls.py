@@ -13,19 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from . import _native
+from ._errors import WindowBudgetError
+from ._summarizer import Asked, Progress, Step, run, run_async
 
 Messages: TypeAlias = list[Any] | dict[str, Any] | str
 M = TypeVar("M", list[Any], dict[str, Any], str)
-
-
-class WindowBudgetError(ValueError):
-    """A call that has no result: `kind`, `message` and `hint`."""
-
-    def __init__(self, kind: str, message: str, hint: str) -> None:
-        super().__init__(f"{message}; {hint}")
-        self.kind = kind
-        self.message = message
-        self.hint = hint
 
 
 @dataclass(frozen=True)
@@ -56,8 +48,11 @@ class Conversion:
 
 def call(operation: str, **fields: Any) -> Any:
     """Carries out any call and returns its result."""
-    text = json.dumps({"operation": operation, **fields}, ensure_ascii=False, separators=(",", ":"))
-    return _result(_native.call(text))
+    return _result(_native.call(_json({"operation": operation, **fields})))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _result(text: str) -> Any:
@@ -97,11 +92,50 @@ def compact(
     format: str | None = None,
     window: int | None = None,
     target_tokens: int | None = None,
+    summarizer: Asked | None = None,
+    progress: Progress | None = None,
     **options: Any,
 ) -> Compaction[M]:
-    """Compacts messages that are over budget, or to about `target_tokens`."""
+    """Compacts messages that are over budget, or to about `target_tokens`.
+
+    `summarizer` writes the digest: it takes a `ModelRequest` and returns a text. If it raises, the
+    digest is local, and the report is `degraded`, with the reason. `progress` receives each stage
+    as a dict.
+    """
     options |= {"window": window, "target_tokens": target_tokens}
-    result = call("compact", **_input(messages, format, options))
+    return _compaction(run(_compact_step(messages, format, options), summarizer, progress))
+
+
+async def compact_async(
+    messages: M,
+    *,
+    format: str | None = None,
+    window: int | None = None,
+    target_tokens: int | None = None,
+    summarizer: Asked | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Compaction[M]:
+    """Compacts as `compact` does, in a thread; `summarizer` may be async."""
+    options |= {"window": window, "target_tokens": target_tokens}
+    step = _compact_step(messages, format, options)
+    return _compaction(await run_async(step, summarizer, progress))
+
+
+def _compact_step(messages: Messages, format: str | None, options: dict[str, Any]) -> Step:
+    fields = _input(messages, format, options)
+    chosen = fields.pop("options", {})
+    text = _json({"operation": "compact", **fields})
+
+    def step(summarizer: dict[str, Any] | None, on_progress: Any) -> dict[str, Any]:
+        all_options = chosen if summarizer is None else {**chosen, "summarizer": summarizer}
+        whole = "".join((text[:-1], ',"options":', _json(all_options), "}"))
+        return _result(_native.call(whole, on_progress))
+
+    return step
+
+
+def _compaction(result: dict[str, Any]) -> Compaction[Any]:
     return Compaction(_output(result), result["report"])
 
 
@@ -148,12 +182,21 @@ def recall(messages: Messages, question: str | dict[str, Any], *, format: str | 
 class Context:
     """The messages of a loop: they are remembered across compactions, which can be undone."""
 
-    def __init__(self, *, format: str | None = None, **options: Any) -> None:
-        compact([], format=format, **options)
+    def __init__(
+        self,
+        *,
+        format: str | None = None,
+        summarizer: Asked | None = None,
+        progress: Progress | None = None,
+        **options: Any,
+    ) -> None:
+        compact([], format=format, summarizer=summarizer, **options)
         settings: dict[str, Any] = {"options": {k: v for k, v in options.items() if v is not None}}
         if format is not None:
             settings["format"] = format
         self._format = format
+        self._summarizer = summarizer
+        self._progress = progress
         self._native = _native.Context(json.dumps(settings))
 
     def push(self, *messages: dict[str, Any]) -> None:
@@ -175,7 +218,23 @@ class Context:
 
     def compact(self) -> dict[str, Any]:
         """Compacts the messages if they are over budget; returns the report."""
-        return _result(self._native.compact())["report"]
+        return run(self._step(), self._summarizer, self._progress)["report"]
+
+    async def compact_async(self) -> dict[str, Any]:
+        """Compacts as `compact` does, in a thread; the summarizer may be async.
+
+        Messages may be added meanwhile, and stay.
+        """
+        return (await run_async(self._step(), self._summarizer, self._progress))["report"]
+
+    def _step(self) -> Step:
+        compaction = self._native.begin()
+
+        def step(summarizer: dict[str, Any] | None, on_progress: Any) -> dict[str, Any]:
+            option = None if summarizer is None else _json(summarizer)
+            return _result(compaction.step(option, on_progress))
+
+        return step
 
     def undo(self) -> bool:
         """Takes the last compaction back."""

@@ -11,6 +11,7 @@ use wb_dialect::Dialect;
 use wb_passes::ImagePolicy;
 
 use crate::conversion::Target;
+use crate::model::SummarizerOptions;
 use crate::strategy::Strategy;
 
 /// The version of calls and answers.
@@ -116,6 +117,8 @@ pub struct Options {
     pub no_redact: bool,
     /// The tool with which the model looks up what is folded.
     pub recall_tool: Option<String>,
+    /// The caller's model, which writes the digest of `compact`.
+    pub summarizer: Option<SummarizerOptions>,
     /// The time in milliseconds since 1970, for formats that note it.
     pub now_ms: i64,
     /// A number that no other call has, for formats with ids.

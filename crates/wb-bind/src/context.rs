@@ -1,6 +1,6 @@
 //! The messages of an agent's loop, kept within their window.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -9,16 +9,17 @@ use wb_formats::newest;
 
 use crate::call::{Call, CallError, Operation, Options, VERSION};
 use crate::input::{Input, not_read};
-use crate::operations::compact::{Compacted, compact_with};
+use crate::operations::compact::{CompactStep, compact_with};
 use crate::operations::weigh::weigh;
+use crate::progress::OnProgress;
 
 /// The messages of a loop: what was said is remembered across compactions, and the last ones can be
-/// undone.
+/// undone. Clones share the messages.
 ///
 /// ```
 /// use wb_bind::Context;
 ///
-/// let mut context = Context::new(r#"{"format": "openai-chat", "options": {"window": 16000}}"#)?;
+/// let context = Context::new(r#"{"format": "openai-chat", "options": {"window": 16000}}"#)?;
 /// context.push(r#"[{"role": "user", "content": "List the files."}]"#)?;
 /// assert!(!context.is_over_budget()?);
 /// # Ok::<(), wb_bind::CallError>(())
@@ -27,10 +28,30 @@ use crate::operations::weigh::weigh;
 pub struct Context {
     format: Option<String>,
     options: Options,
+    state: Arc<Mutex<State>>,
+}
+
+/// The messages of a context, and their past.
+#[derive(Debug, Default)]
+struct State {
     messages: Vec<Box<RawValue>>,
     facts: Arc<Facts>,
     /// The messages before each compaction, and how many were left after it.
     undo: Vec<(Vec<Box<RawValue>>, usize)>,
+    /// Counts compactions and undos.
+    n_changes: u64,
+}
+
+/// A compaction of the messages that a context had when it began.
+///
+/// The work takes no lock: messages may be added meanwhile, and stay.
+#[derive(Clone, Debug)]
+pub struct Compaction {
+    context: Context,
+    list: Box<RawValue>,
+    n_messages: usize,
+    facts: Arc<Facts>,
+    n_changes: u64,
 }
 
 /// The figures of a context.
@@ -46,12 +67,11 @@ impl Context {
     pub fn new(settings: &str) -> Result<Self, CallError> {
         let wrong = |error| CallError::call(error, "send an object with format and options");
         let settings: Settings = serde_json::from_str(settings).map_err(wrong)?;
-        let Settings { format, options } = settings;
-        Ok(Self { format, options, messages: Vec::new(), facts: Arc::default(), undo: Vec::new() })
+        Ok(Self { format: settings.format, options: settings.options, state: Arc::default() })
     }
 
     /// Adds messages: a list in the format.
-    pub fn push(&mut self, list: &str) -> Result<(), CallError> {
+    pub fn push(&self, list: &str) -> Result<(), CallError> {
         let wrong = |error| CallError::call(error, "send a list of messages");
         let list: Vec<Box<RawValue>> = serde_json::from_str(list).map_err(wrong)?;
         if list.is_empty() {
@@ -62,55 +82,66 @@ impl Context {
         let document = input.document.as_ref();
         let view =
             newest(document).and_then(|name| document.view(&name)).map_err(|error| not_read(&error))?;
-        let facts = Arc::make_mut(&mut self.facts);
+        let mut state = self.state();
+        let facts = Arc::make_mut(&mut state.facts);
         view.messages.iter().for_each(|message| facts.observe(message, &view.vocabulary));
-        self.messages.extend(list);
+        state.messages.extend(list);
         Ok(())
     }
 
     /// Returns the messages as a list in JSON.
     pub fn messages(&self) -> Result<String, CallError> {
-        Ok(joined(&self.messages)?.get().to_owned())
+        Ok(joined(&self.state().messages)?.get().to_owned())
     }
 
     /// Returns whether the messages are over budget.
     pub fn is_over_budget(&self) -> Result<bool, CallError> {
-        let text = joined(&self.messages)?;
+        let text = joined(&self.state().messages)?;
         Ok(weigh(&self.call(Operation::Weigh, &text))?.over_budget)
     }
 
     /// Returns the weight of the messages, as a call of `weigh` does, and the number of
     /// compactions.
     pub fn gate(&self) -> String {
-        let weighed = joined(&self.messages).and_then(|text| weigh(&self.call(Operation::Weigh, &text)));
-        crate::json(weighed.map(|weighed| Gate { weighed, compactions: self.undo.len() }))
+        let (text, compactions) = {
+            let state = self.state();
+            (joined(&state.messages), state.undo.len())
+        };
+        let weighed = text.and_then(|text| weigh(&self.call(Operation::Weigh, &text)));
+        crate::json(weighed.map(|weighed| Gate { weighed, compactions }))
     }
 
     /// Compacts the messages if they are over budget, and returns what a call of `compact` does.
-    pub fn compact(&mut self) -> String {
-        crate::json(self.compacted())
+    pub fn compact(&self) -> String {
+        self.begin().map_or_else(|error| crate::json::<()>(Err(error)), |run| run.step(None, &mut |_| {}))
+    }
+
+    /// Begins a compaction in steps, which a model may write the digest of.
+    pub fn begin(&self) -> Result<Compaction, CallError> {
+        let state = self.state();
+        Ok(Compaction {
+            context: self.clone(),
+            list: joined(&state.messages)?,
+            n_messages: state.messages.len(),
+            facts: state.facts.clone(),
+            n_changes: state.n_changes,
+        })
     }
 
     /// Takes the last compaction back; messages that were added since stay. Returns whether there
     /// was one.
-    pub fn undo(&mut self) -> bool {
-        let Some((mut before, n_after)) = self.undo.pop() else { return false };
-        before.extend(self.messages.drain(n_after.min(self.messages.len())..));
-        self.messages = before;
+    pub fn undo(&self) -> bool {
+        let mut state = self.state();
+        let Some((mut before, n_after)) = state.undo.pop() else { return false };
+        let n_after = n_after.min(state.messages.len());
+        before.extend(state.messages.drain(n_after..));
+        state.messages = before;
+        state.n_changes += 1;
         true
     }
 
-    fn compacted(&mut self) -> Result<Compacted, CallError> {
-        let text = joined(&self.messages)?;
-        let facts = Some(self.facts.clone());
-        let done = compact_with(&self.call(Operation::Compact, &text), facts)?;
-        if let Some(list) = done.messages() {
-            let wrong = |error| CallError::call(error, "report this with the messages");
-            let messages = serde_json::from_str(list).map_err(wrong)?;
-            let before = std::mem::replace(&mut self.messages, messages);
-            self.undo.push((before, self.messages.len()));
-        }
-        Ok(done)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn call<'a>(&self, operation: Operation, messages: &'a RawValue) -> Call<'a> {
@@ -128,6 +159,52 @@ impl Context {
             dialects: Vec::new(),
             question: None,
         }
+    }
+}
+
+impl Compaction {
+    /// Compacts the messages if they are over budget, and returns what a call of `compact` does:
+    /// with a `summarizer`, as the option has it, maybe a request to it. The step that is none
+    /// changes the context.
+    pub fn step(&self, summarizer: Option<&str>, on_progress: OnProgress<'_>) -> String {
+        crate::json(self.stepped(summarizer, on_progress))
+    }
+
+    fn stepped(
+        &self,
+        summarizer: Option<&str>,
+        on_progress: OnProgress<'_>,
+    ) -> Result<CompactStep, CallError> {
+        let wrong = |error| CallError::call(error, "send a summarizer as the option has it");
+        let mut call = self.context.call(Operation::Compact, &self.list);
+        if let Some(text) = summarizer {
+            call.options.summarizer = Some(serde_json::from_str(text).map_err(wrong)?);
+        }
+        let step = compact_with(&call, Some(self.facts.clone()), on_progress)?;
+        if let CompactStep::Done(done) = &step
+            && let Some(list) = done.messages()
+        {
+            self.replace(list)?;
+        }
+        on_progress(&step.progress());
+        Ok(step)
+    }
+
+    /// Replaces the messages of the context by those of a result.
+    fn replace(&self, list: &str) -> Result<(), CallError> {
+        let wrong = |error| CallError::call(error, "report this with the messages");
+        let mut messages: Vec<Box<RawValue>> = serde_json::from_str(list).map_err(wrong)?;
+        let mut state = self.context.state();
+        if state.n_changes != self.n_changes {
+            let what = "the context was compacted or undone meanwhile";
+            return Err(CallError::call(what, "compact it again"));
+        }
+        let n_after = messages.len();
+        messages.extend(state.messages.drain(self.n_messages..));
+        let before = std::mem::replace(&mut state.messages, messages);
+        state.undo.push((before, n_after));
+        state.n_changes += 1;
+        Ok(())
     }
 }
 

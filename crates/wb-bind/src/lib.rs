@@ -16,6 +16,8 @@ mod measure;
 mod validity;
 mod conversion_losses;
 mod conversion;
+mod progress;
+mod model;
 mod call;
 mod input;
 mod session;
@@ -27,16 +29,19 @@ mod schema;
 use serde::Serialize;
 
 pub use call::{Call, CallError, ErrorKind, Operation, Options, VERSION};
-pub use context::Context;
+pub use context::{Compaction, Context};
 pub use conversion::{Conversion, ConversionError, NewPlace, Target, convert_document};
 pub use known_window::{KnownWindow, WindowFrom};
 pub use measure::{Measure, Size, card_of, follow_from, kind, tracker_of};
-pub use operations::compact::{Compacted, Report};
+pub use model::{ModelReply, ModelRequest, SummarizerOptions};
+pub use operations::compact::Compacted;
 pub use operations::facts::FactList;
 pub use operations::inspection::Inspection;
 pub use operations::provider_rules::Validated;
 pub use operations::recall::index_document;
+pub use operations::report::Report;
 pub use operations::weigh::Weighed;
+pub use progress::{OnProgress, Progress};
 #[cfg(feature = "schema")]
 pub use schema::schema;
 pub use session::whole_facts;
@@ -47,10 +52,15 @@ use call::Answer;
 
 /// Carries out a call and returns the answer, both as JSON.
 pub fn call(text: &str) -> String {
+    call_with_progress(text, &mut |_| {})
+}
+
+/// Carries out a call as [`call()`] does, and reports the stages of a compaction.
+pub fn call_with_progress(text: &str, on_progress: OnProgress<'_>) -> String {
     match Call::parse(text) {
         Ok(call) => match call.operation {
             Operation::Weigh => json(operations::weigh::weigh(&call)),
-            Operation::Compact => json(operations::compact::compact(&call)),
+            Operation::Compact => json(operations::compact::compact(&call, on_progress)),
             Operation::Facts => json(operations::facts::facts(&call)),
             Operation::Audit => json(operations::facts::check_summary(&call)),
             Operation::Validate => json(operations::provider_rules::validate(&call)),

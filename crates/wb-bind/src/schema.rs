@@ -4,12 +4,13 @@ use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
 use crate::call::{Call, CallError, VERSION};
-use crate::operations::compact::Compacted;
+use crate::operations::compact::CompactStep;
 use crate::operations::convert::Converted;
 use crate::operations::facts::FactList;
 use crate::operations::provider_rules::{Repaired, Validated};
 use crate::operations::recall::LookedUp;
 use crate::operations::weigh::Weighed;
+use crate::progress::Progress;
 
 /// Returns the JSON Schema of a call under `Call`, and of the result of each operation.
 pub fn schema() -> Value {
@@ -17,8 +18,9 @@ pub fn schema() -> Value {
     let roots = [
         ("Call", generator.subschema_for::<Call<'static>>()),
         ("CallError", generator.subschema_for::<CallError>()),
+        ("Progress", generator.subschema_for::<Progress>()),
         ("weigh", generator.subschema_for::<Weighed>()),
-        ("compact", generator.subschema_for::<Compacted>()),
+        ("compact", generator.subschema_for::<CompactStep>()),
         ("facts", generator.subschema_for::<FactList>()),
         ("audit", generator.subschema_for::<Vec<Map<String, Value>>>()),
         ("validate", generator.subschema_for::<Validated>()),

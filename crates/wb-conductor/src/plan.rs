@@ -91,9 +91,19 @@ impl fmt::Debug for Plan<'_> {
 }
 
 impl Plan<'_> {
+    /// Returns the index of the first message of the tail, if the head becomes a digest.
+    pub fn cut(&self) -> Option<usize> {
+        self.head.as_ref().map(|head| head.cut)
+    }
+
+    /// Returns the tokens of the transcript after the change, at most.
+    pub fn tokens_after(&self) -> u64 {
+        self.draft.total()
+    }
+
     /// Returns the least number of tokens saved.
     pub(crate) fn tokens_saved(&self) -> u64 {
-        self.draft.input.total_tokens().saturating_sub(self.draft.total())
+        self.draft.input.total_tokens().saturating_sub(self.tokens_after())
     }
 
     /// Returns the tokens of the transcript before the first changed message.

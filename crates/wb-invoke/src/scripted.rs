@@ -1,4 +1,4 @@
-//! A model that replays scripted replies, for tests and examples.
+//! A model that replays given replies, for tests, examples and callers that ask by themselves.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};

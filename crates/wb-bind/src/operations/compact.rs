@@ -1,10 +1,12 @@
 //! A compaction.
 
 use std::borrow::Cow;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 use serde::Serialize;
-use wb_conductor::{CompactionReport, Plan};
+use wb_conductor::{CompactionReport, Plan, Ready};
 use wb_facts::Facts;
 use wb_formats::SentAs;
 use wb_message::markers::digest_body;
@@ -13,7 +15,10 @@ use wb_record::{Stamp, items};
 
 use crate::call::{Call, CallError, ErrorKind, Options};
 use crate::input::{Input, Output};
-use crate::operations::{not_expressible, notes, stamp};
+use crate::model::{ModelRequest, RepliedModel};
+use crate::operations::report::Report;
+use crate::operations::{not_expressible, stamp};
+use crate::progress::{OnProgress, Progress};
 use crate::session::Session;
 use crate::validity::Validity;
 
@@ -27,65 +32,75 @@ pub struct Compacted {
     pub report: Report,
 }
 
-/// The figures of a compaction.
+/// A compaction, or the request without whose reply it does not go on.
 #[derive(Debug, Serialize)]
+#[serde(untagged)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Report {
-    format: &'static str,
-    /// Indicates that messages changed.
-    pub changed: bool,
-    /// The reason why nothing changed, or the result is not as was asked for.
-    pub reason: Option<String>,
-    messages_before: usize,
-    messages_after: usize,
-    /// The tokens of the context before.
-    pub tokens_before: u64,
-    /// The tokens of the context after.
-    pub tokens_after: u64,
-    message_tokens_before: u64,
-    message_tokens_after: u64,
-    cut: usize,
-    cleared: usize,
-    shortened: usize,
-    restored_paths: Vec<String>,
-    /// The digest, if one was written.
-    pub digest: Option<String>,
-    digest_tokens: u64,
-    redacted: usize,
-    window: u64,
-    window_from: &'static str,
-    limit: u64,
-    target: Option<u64>,
-    irreducible: bool,
-    anchored: bool,
-    overhead: u64,
-    strategy: &'static str,
-    steps: Vec<String>,
-    notes: Vec<String>,
+pub(crate) enum CompactStep {
+    Done(Box<Compacted>),
+    Asks { request: ModelRequest },
 }
 
-pub(crate) fn compact(call: &Call<'_>) -> Result<Compacted, CallError> {
-    compact_with(call, None)
+pub(crate) fn compact(call: &Call<'_>, on_progress: OnProgress<'_>) -> Result<CompactStep, CallError> {
+    let step = compact_with(call, None, on_progress)?;
+    on_progress(&step.progress());
+    Ok(step)
 }
 
-/// Compacts with facts of messages that the call does not have, if there are some.
-pub(crate) fn compact_with(call: &Call<'_>, facts: Option<Arc<Facts>>) -> Result<Compacted, CallError> {
+impl CompactStep {
+    /// Returns the stage that is reached with it.
+    pub(crate) fn progress(&self) -> Progress {
+        match self {
+            Self::Done(done) => done.report.progress(),
+            Self::Asks { request } => request.progress(),
+        }
+    }
+}
+
+/// Compacts with facts of messages that the call does not have, if there are some. The caller
+/// reports the last stage.
+pub(crate) fn compact_with(
+    call: &Call<'_>,
+    facts: Option<Arc<Facts>>,
+    on_progress: OnProgress<'_>,
+) -> Result<CompactStep, CallError> {
     let mut session = Session::open(Input::from_call(call)?, &call.options)?;
+    let options = &call.options;
+    refuse_without_digest(options)?;
+    // Whoever sends a reply has seen the stages before it.
+    let is_first = options.summarizer.as_ref().is_none_or(|model| model.replies.is_empty());
+    if is_first {
+        on_progress(&counted(&session));
+    }
     let facts = facts.unwrap_or_else(|| Arc::new(session.facts()));
-    Ok(compact_session(&mut session, &call.options, facts)?.0)
+    let done = compact_session(&mut session, options, facts, |plan| {
+        if is_first {
+            on_progress(&Progress::Cut { cut: plan.cut(), message_tokens: plan.tokens_after() });
+        }
+        digest(plan, options)
+    })?;
+    Ok(match done {
+        Ok((compacted, _)) => CompactStep::Done(Box::new(compacted)),
+        Err(request) => CompactStep::Asks { request },
+    })
 }
 
-/// Compacts a session that was opened; returns the messages after it too.
-pub(crate) fn compact_session(
+/// Compacts a session that was opened, with what `digest` makes of a plan; returns the messages
+/// after it too.
+pub(crate) fn compact_session<E>(
     session: &mut Session,
     options: &Options,
     facts: Arc<Facts>,
-) -> Result<(Compacted, Vec<Message>), CallError> {
+    digest: impl FnOnce(Plan<'_>) -> Result<Ready, E>,
+) -> Result<Result<(Compacted, Vec<Message>), E>, CallError> {
     if let Some(why) = options.strategy.why_not_held(&session.input.document.abilities()) {
         let hint = "convert the messages to another format, or take another strategy";
         return Err(CallError::new(ErrorKind::NotExpressible, why, hint));
     }
-    let (messages, report) = planned(session, options, facts);
+    let (messages, report) = match planned(session, options, facts, digest) {
+        Ok(done) => done,
+        Err(open) => return Ok(Err(open)),
+    };
     let (patch, digest) = changes(&report, &messages, session.view.messages.len());
     let report = Report::new(session, options, report, digest);
     let output = if report.changed {
@@ -94,7 +109,34 @@ pub(crate) fn compact_session(
     } else {
         Output::default()
     };
-    Ok((Compacted { output, report }, messages))
+    Ok(Ok((Compacted { output, report }, messages)))
+}
+
+/// Refuses a model for a strategy that asks none.
+fn refuse_without_digest(options: &Options) -> Result<(), CallError> {
+    if options.summarizer.is_none() || options.strategy.digests() {
+        return Ok(());
+    }
+    let what =
+        format!("the strategy {} writes no digest, so there is nothing to ask", options.strategy.name());
+    Err(CallError::new(ErrorKind::Option, what, "leave out the summarizer, or take another strategy"))
+}
+
+/// Makes a plan ready, with the digest of the caller's model if there is one.
+fn digest(plan: Plan<'_>, options: &Options) -> Result<Ready, ModelRequest> {
+    let Some(settings) = &options.summarizer else { return Ok(plan.local()) };
+    let model = RepliedModel::new(settings);
+    let summarizer = model.summarizer().instructions(settings.instructions.as_deref());
+    let asking = pin!(plan.ask(Some(&summarizer), None));
+    match asking.poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(ready) => Ok(ready),
+        Poll::Pending => Err(model.open_request()),
+    }
+}
+
+fn counted(session: &Session) -> Progress {
+    let (messages, tokens) = (session.view.messages.len(), session.measure.context_tokens);
+    Progress::Counted { messages, tokens, limit: session.limit }
 }
 
 /// Writes the changes into the input.
@@ -123,46 +165,13 @@ impl Compacted {
     }
 }
 
-impl Report {
-    fn new(session: &Session, options: &Options, report: CompactionReport, digest: Option<String>) -> Self {
-        let measure = &session.measure;
-        let changed = report.undo.is_some();
-        let tokens_before = measure.context_tokens;
-        let tokens_after =
-            if changed { measure.context_tokens_at(report.tokens_after) } else { tokens_before };
-        Self {
-            format: session.view.format,
-            changed,
-            reason: reason(&report, options.target_tokens),
-            messages_before: report.messages_before,
-            messages_after: report.messages_after,
-            tokens_before,
-            tokens_after,
-            message_tokens_before: report.tokens_before,
-            message_tokens_after: report.tokens_after,
-            cut: report.cut,
-            cleared: report.cleared.len(),
-            shortened: report.previewed.len(),
-            digest,
-            digest_tokens: report.digest_tokens,
-            redacted: report.redacted,
-            window: session.window.tokens,
-            window_from: session.window.from.word(),
-            limit: session.limit,
-            target: report.target_tokens,
-            irreducible: report.irreducible.is_some(),
-            anchored: measure.anchored,
-            overhead: measure.overhead_tokens,
-            strategy: options.strategy.name(),
-            steps: report.step_names().into_iter().map(ToOwned::to_owned).collect(),
-            notes: notes(session),
-            restored_paths: report.restored,
-        }
-    }
-}
-
 /// Plans and applies one compaction to a copy of the session's messages.
-fn planned(session: &mut Session, options: &Options, facts: Arc<Facts>) -> (Vec<Message>, CompactionReport) {
+fn planned<E>(
+    session: &mut Session,
+    options: &Options,
+    facts: Arc<Facts>,
+    digest: impl FnOnce(Plan<'_>) -> Result<Ready, E>,
+) -> Result<(Vec<Message>, CompactionReport), E> {
     let mut messages = session.view.messages.clone();
     let opts = session.opts(options, facts);
     let compactor = session.compactor(options);
@@ -174,10 +183,11 @@ fn planned(session: &mut Session, options: &Options, facts: Arc<Facts>) -> (Vec<
             compactor.with_target_size(tokens, &session.measure.view(&messages), &opts, reached)
         }
     };
-    let plan = compactor.plan(session.measure.view(&messages), &opts).map(Plan::without_guard);
-    let ready = plan.map(Plan::local);
-    let report = ready.map_or_else(|report| *report, |ready| ready.apply(&mut messages));
-    (messages, report)
+    let report = match compactor.plan(session.measure.view(&messages), &opts) {
+        Ok(plan) => digest(plan.without_guard())?.apply(&mut messages),
+        Err(report) => *report,
+    };
+    Ok((messages, report))
 }
 
 /// Returns the changes of a compaction, and its digest.
@@ -202,14 +212,4 @@ fn refuse_new(session: &Session, messages: &[Message]) -> Result<(), CallError> 
     let Some(first) = new.first() else { return Ok(()) };
     let what = format!("the provider would reject the result: {first}");
     Err(CallError::new(ErrorKind::Refused, what, "repair the messages first"))
-}
-
-fn reason(report: &CompactionReport, asked_tokens: Option<u64>) -> Option<String> {
-    let is_missed =
-        |asked: &u64| *asked < report.tokens_before && asked.abs_diff(report.tokens_after) > asked / 20;
-    let missed = asked_tokens.filter(is_missed);
-    let missed = missed.map(|asked| format!("asked for {asked} tokens of messages, and no result is nearer"));
-    let unchanged = || report.unchanged.as_ref().map(ToString::to_string);
-    let irreducible = || report.irreducible.as_ref().map(ToString::to_string);
-    missed.or_else(unchanged).or_else(irreducible)
 }

@@ -1,7 +1,9 @@
 //! Several operations on one input, which is read and weighed once.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
+use wb_conductor::Plan;
 use wb_dialect::Dialect;
 use wb_facts::{Facts, Finding, audit};
 use wb_message::markers::digest_body;
@@ -86,7 +88,8 @@ impl Inspection {
     /// Compacts a copy of the messages; returns the rules that the result no longer contains, too.
     pub fn compact(&mut self, options: &Options) -> Result<(Compacted, Vec<String>), CallError> {
         let facts = self.collected();
-        let (compacted, messages) = compact_session(&mut self.session, options, facts)?;
+        let local = |plan: Plan<'_>| Ok::<_, Infallible>(plan.local());
+        let Ok((compacted, messages)) = compact_session(&mut self.session, options, facts, local)?;
         if !compacted.report.changed {
             return Ok((compacted, Vec::new()));
         }

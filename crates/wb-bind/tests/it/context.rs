@@ -14,7 +14,7 @@ fn step(n: usize) -> String {
 
 fn context() -> Context {
     let settings = json!({ "format": "openai-chat", "options": { "window": 12_000 } });
-    let mut context = Context::new(&settings.to_string()).expect("settings");
+    let context = Context::new(&settings.to_string()).expect("settings");
     let first = json!([{ "role": "user", "content": "Sum the ledger. Never write to 7.txt." }]);
     context.push(&first.to_string()).expect("messages");
     context
@@ -26,7 +26,7 @@ fn messages(context: &Context) -> Vec<Value> {
 
 #[test]
 fn a_loop_stays_within_its_window_and_keeps_what_the_user_said() {
-    let mut context = context();
+    let context = context();
     let mut n_compactions = 0;
     for n in 0..200 {
         context.push(&step(n)).unwrap();
@@ -49,7 +49,7 @@ fn a_loop_stays_within_its_window_and_keeps_what_the_user_said() {
 
 #[test]
 fn the_last_compaction_can_be_undone_and_later_messages_stay() {
-    let mut context = context();
+    let context = context();
     let mut n = 0;
     while !context.is_over_budget().unwrap() {
         context.push(&step(n)).unwrap();
@@ -67,6 +67,6 @@ fn the_last_compaction_can_be_undone_and_later_messages_stay() {
 #[test]
 fn wrong_settings_and_messages_are_errors() {
     assert!(Context::new("{\"window\": 1}").is_err());
-    let mut context = context();
+    let context = context();
     assert!(context.push("{}").is_err());
 }

@@ -26,6 +26,11 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
+fn reply() -> impl Strategy<Value = Value> {
+    let text = prop::sample::select(&["", "# Objective\n- All tests pass.", "no"]);
+    (prop::sample::select(&["text", "cut_off", "error"]), text).prop_map(|(kind, text)| json!({ kind: text }))
+}
+
 fn format() -> impl Strategy<Value = Option<&'static str>> {
     let names: Vec<&str> = wb_formats::FORMATS.iter().map(|row| row.format.name()).collect();
     prop::option::of(prop::sample::select(names))
@@ -40,6 +45,7 @@ proptest! {
         key in prop::sample::select(&["messages", "body", "session"]),
         window in prop::option::of(0_u64..9_000),
         force in any::<bool>(),
+        replies in prop::option::of(prop::collection::vec(reply(), 0..3)),
     ) {
         let mut call = json!({
             "operation": operation,
@@ -54,6 +60,9 @@ proptest! {
         }
         if let Some(window) = window {
             call["options"]["window"] = window.into();
+        }
+        if let Some(replies) = replies {
+            call["options"]["summarizer"] = json!({ "replies": replies });
         }
         let answer = wb_bind::call(&call.to_string());
         let read: Value = serde_json::from_str(&answer).unwrap();

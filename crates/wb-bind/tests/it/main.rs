@@ -2,4 +2,5 @@
 
 mod context;
 mod laws;
+mod summarizer;
 mod vectors;
