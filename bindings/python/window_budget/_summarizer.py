@@ -106,8 +106,9 @@ class _Rounds:
     """The replies of a summarizer in one compaction. An error of it is a reply, too."""
 
     def __init__(self, summarizer: Asked) -> None:
-        is_plain = not isinstance(summarizer, Summarizer)
-        self._summarizer = Summarizer(summarizer) if is_plain else summarizer
+        if not isinstance(summarizer, Summarizer):
+            summarizer = Summarizer(summarizer)
+        self._summarizer = summarizer
         if not callable(self._summarizer.ask):
             kind = type(self._summarizer.ask).__name__
             raise _wrong(f"the summarizer is a {kind}", "pass a function that takes a ModelRequest")

@@ -1,15 +1,9 @@
 // The calls of `wb api` as functions.
 import { NativeContext, call as nativeCall } from "../pkg/window_budget_wasm.js";
+import { WindowBudgetError } from "./errors.js";
+import { run, runAsync } from "./summarizer.js";
 
-/** A call that has no result: kind, message and hint. */
-export class WindowBudgetError extends Error {
-  constructor({ kind, message, hint }) {
-    super(`${message}; ${hint}`);
-    this.name = "WindowBudgetError";
-    this.kind = kind;
-    this.hint = hint;
-  }
-}
+export { WindowBudgetError };
 
 /** Carries out any call and returns its result. */
 export function call(operation, fields = {}) {
@@ -36,9 +30,28 @@ export function weigh(messages, options) {
   return call("weigh", input(messages, options));
 }
 
-/** Compacts messages that are over budget, or to about target_tokens. */
-export function compact(messages, options) {
-  const done = call("compact", input(messages, options));
+/**
+ * Compacts messages that are over budget, or to about target_tokens. If the summarizer throws, the
+ * digest is local, and the report is degraded, with the reason.
+ */
+export function compact(messages, { summarizer, progress, ...options } = {}) {
+  return compaction(run(compactStep(messages, options), summarizer, progress));
+}
+
+/** Compacts as compact() does; the summarizer may be async. */
+export async function compactAsync(messages, { summarizer, progress, ...options } = {}) {
+  return compaction(await runAsync(compactStep(messages, options), summarizer, progress));
+}
+
+function compactStep(messages, options) {
+  const fields = input(messages, options);
+  return (summarizer, watcher) => {
+    const all = { ...fields, options: { ...fields.options, summarizer } };
+    return result(nativeCall(JSON.stringify({ operation: "compact", ...all }), watcher));
+  };
+}
+
+function compaction(done) {
   return { messages: output(done), report: done.report };
 }
 
@@ -79,8 +92,13 @@ export function recall(messages, question, options) {
 export class Context {
   #native;
   #settings;
+  #summarizer;
+  #progress;
 
-  constructor({ format, ...options } = {}) {
+  constructor({ format, summarizer, progress, ...options } = {}) {
+    compact([], { format, summarizer });
+    this.#summarizer = summarizer;
+    this.#progress = progress;
     this.#settings = { format, options };
     this.#native = this.#explained([], () => new NativeContext(JSON.stringify(this.#settings)));
   }
@@ -98,11 +116,20 @@ export class Context {
   }
 
   compact() {
-    return result(this.#native.compact()).report;
+    return run(this.#step(), this.#summarizer, this.#progress).report;
+  }
+
+  async compactAsync() {
+    return (await runAsync(this.#step(), this.#summarizer, this.#progress)).report;
   }
 
   undo() {
     return this.#native.undo();
+  }
+
+  #step() {
+    const compaction = this.#native.begin();
+    return (summarizer, watcher) => result(compaction.step(summarizer && JSON.stringify(summarizer), watcher));
   }
 
   // An error of a context is a text; a call with the same input says kind and hint, too.

@@ -1,6 +1,11 @@
-import type { Call, ErrorKind, FactList, Operation, Options, Report, Target, Weighed } from "./schema.js";
+import type {
+  Call, ErrorKind, FactList, ModelRequest, Operation, Options, Progress, Report, Target, Weighed,
+} from "./schema.js";
 
-export type { Call, ErrorKind, FactList, Operation, Options, Report, Strategy, Target, Weighed } from "./schema.js";
+export type {
+  Call, ErrorKind, FactList, ModelReply, ModelRequest, Operation, Options, Progress, Report, Strategy,
+  SummarizerOptions, Target, Weighed,
+} from "./schema.js";
 
 /** A list of messages, a whole request, or the text of a session file. */
 export type Input = readonly object[] | object | string;
@@ -9,8 +14,26 @@ export type Input = readonly object[] | object | string;
 export type Output<I extends Input> = (I extends readonly (infer M)[] ? M[] : I extends string ? string : I) | null;
 
 /** The options of a call, and the format of its input: detected without it. */
-export interface CallOptions extends Options {
+export interface CallOptions extends Omit<Options, "summarizer"> {
   format?: string;
+}
+
+/** A text, or one that reached its limit. */
+export type Reply = string | { text: string } | { cut_off: string };
+
+/** A request to a summarizer, also as messages of Chat Completions. */
+export type SummarizerRequest = ModelRequest & { messages: { role: "system" | "user"; content: string }[] };
+
+/** A function that writes digests, alone or with the window of its model and the user's instructions. */
+export type Summarizer<R extends Reply | Promise<Reply> = Reply> =
+  | ((request: SummarizerRequest) => R)
+  | { ask: (request: SummarizerRequest) => R; window?: number; instructions?: string };
+
+/** The options of a compaction. */
+export interface CompactOptions<R extends Reply | Promise<Reply> = Reply> extends CallOptions {
+  summarizer?: Summarizer<R>;
+  /** Receives each stage. */
+  progress?: (stage: Progress) => void;
 }
 
 /** Something that a provider would refuse. */
@@ -65,11 +88,20 @@ export function call(operation: Operation, fields?: Omit<Call, "operation">): un
 /** Weighs messages: tokens, limit, over_budget and more. */
 export function weigh(messages: Input, options?: CallOptions): Weighed;
 
-/** Compacts messages that are over budget, or to about target_tokens. */
+/**
+ * Compacts messages that are over budget, or to about target_tokens. If the summarizer throws, the
+ * digest is local, and the report is degraded, with the reason.
+ */
 export function compact<I extends Input>(
   messages: I,
-  options?: CallOptions,
+  options?: CompactOptions,
 ): { messages: Output<I>; report: Report };
+
+/** Compacts as compact() does; the summarizer may be async. */
+export function compactAsync<I extends Input>(
+  messages: I,
+  options?: CompactOptions<Reply | Promise<Reply>>,
+): Promise<{ messages: Output<I>; report: Report }>;
 
 /** Returns the facts of messages: requests, constraints, tasks, files, failures, decisions. */
 export function facts(messages: Input, options?: CallOptions): FactList;
@@ -98,7 +130,7 @@ export function recall(messages: Input, question: string | Question, options?: C
 
 /** The messages of a loop: they are remembered across compactions, which can be undone. */
 export class Context<M extends object = Record<string, unknown>> {
-  constructor(options?: CallOptions);
+  constructor(options?: CompactOptions<Reply | Promise<Reply>>);
   /** Adds messages. */
   push(...messages: M[]): void;
   /** The messages to send. */
@@ -107,6 +139,8 @@ export class Context<M extends object = Record<string, unknown>> {
   gate(): Weighed & { compactions: number };
   /** Compacts the messages if they are over budget. */
   compact(): Report;
+  /** Compacts as compact() does; the summarizer may be async, and messages may be added meanwhile. */
+  compactAsync(): Promise<Report>;
   /** Takes the last compaction back; returns whether there was one. */
   undo(): boolean;
 }

@@ -10,6 +10,19 @@ export type Operation =
  */
 export type Strategy = "window-budget" | "three-level" | "policy" | "ladder";
 /**
+ * A reply of the caller's model.
+ */
+export type ModelReply =
+  | {
+      text: string;
+    }
+  | {
+      cut_off: string;
+    }
+  | {
+      error: string;
+    };
+/**
  * The format that a conversion writes.
  */
 export type Target =
@@ -25,6 +38,69 @@ export type Target =
  * The kind of a mistake.
  */
 export type ErrorKind = "call" | "input" | "option" | "not_expressible" | "refused";
+/**
+ * A stage of a compaction, with its figures.
+ */
+export type Progress =
+  | {
+      stage: "counted";
+      /**
+       * The number of messages.
+       */
+      messages: number;
+      /**
+       * The tokens of the context.
+       */
+      tokens: number;
+      /**
+       * The size in tokens above which the messages are over budget.
+       */
+      limit: number;
+    }
+  | {
+      stage: "cut";
+      /**
+       * The index of the first message that stays; none if no digest is written.
+       */
+      cut?: number | null;
+      /**
+       * The tokens of the messages after the change, at most.
+       */
+      message_tokens: number;
+    }
+  | {
+      stage: "asking";
+      /**
+       * The number of the request, from 1.
+       */
+      request: number;
+      /**
+       * The estimated tokens of the request.
+       */
+      prompt_tokens: number;
+      /**
+       * The most tokens of a reply.
+       */
+      max_output_tokens: number;
+    }
+  | {
+      stage: "applied";
+      /**
+       * The number of messages.
+       */
+      messages: number;
+      /**
+       * The tokens of the context.
+       */
+      tokens: number;
+    }
+  | {
+      stage: "unchanged";
+      /**
+       * The reason.
+       */
+      reason?: string | null;
+    };
 
 /**
  * A call: an operation, one of `messages`, `body` and `session`, and options.
@@ -128,6 +204,10 @@ export interface Options {
    */
   recall_tool?: string | null;
   /**
+   * The caller's model, which writes the digest of `compact`.
+   */
+  summarizer?: SummarizerOptions | null;
+  /**
    * The time in milliseconds since 1970, for formats that note it.
    */
   now_ms?: number;
@@ -141,18 +221,62 @@ export interface Options {
   folder?: string | null;
 }
 /**
+ * A model that the caller asks.
+ *
+ * The result of a call may be a `request` to it: the same call with the reply added goes on. A
+ * model that fails is replaced by the local digest.
+ */
+export interface SummarizerOptions {
+  /**
+   * The window of the model in tokens; that of the messages without it.
+   */
+  window?: number | null;
+  /**
+   * Instructions to the model about the contents of the digest.
+   */
+  instructions?: string | null;
+  /**
+   * The replies to the requests so far, in order.
+   */
+  replies?: ModelReply[];
+}
+/**
  * The weight of the messages.
  */
 export interface Weighed {
+  /**
+   * The format.
+   */
   format: string;
+  /**
+   * The model, if the input or the options name one.
+   */
   model?: string | null;
+  /**
+   * The number of messages.
+   */
   messages: number;
+  /**
+   * The tokens of the context.
+   */
   tokens: number;
+  /**
+   * The context window in tokens.
+   */
   window: number;
   window_from: string;
+  /**
+   * The size in tokens above which the messages are over budget.
+   */
   limit: number;
+  /**
+   * Indicates that they are.
+   */
   over_budget: boolean;
   anchored: boolean;
+  /**
+   * The tokens by kind of message.
+   */
   by_kind: {
     [k: string]: number;
   };
@@ -164,6 +288,9 @@ export interface Weighed {
  */
 export interface Report {
   format: string;
+  /**
+   * Indicates that messages changed.
+   */
   changed: boolean;
   /**
    * The reason why nothing changed, or the result is not as was asked for.
@@ -171,7 +298,13 @@ export interface Report {
   reason?: string | null;
   messages_before: number;
   messages_after: number;
+  /**
+   * The tokens of the context before.
+   */
   tokens_before: number;
+  /**
+   * The tokens of the context after.
+   */
   tokens_after: number;
   message_tokens_before: number;
   message_tokens_after: number;
@@ -179,7 +312,18 @@ export interface Report {
   cleared: number;
   shortened: number;
   restored_paths: string[];
+  /**
+   * The digest, if one was written.
+   */
   digest?: string | null;
+  /**
+   * Indicates that the digest was built locally, although a model was asked for it.
+   */
+  degraded: boolean;
+  /**
+   * The number of requests to the model.
+   */
+  requests: number;
   digest_tokens: number;
   redacted: number;
   window: number;
@@ -206,4 +350,29 @@ export interface FactList {
   failures: unknown[];
   decided: unknown[];
   git: unknown[];
+}
+/**
+ * A request to the caller's model.
+ */
+export interface ModelRequest {
+  /**
+   * The number of the request, from 1: a long head takes several.
+   */
+  number: number;
+  /**
+   * The system prompt.
+   */
+  system: string;
+  /**
+   * The user's turn.
+   */
+  prompt: string;
+  /**
+   * The estimated tokens of both.
+   */
+  prompt_tokens: number;
+  /**
+   * The most tokens of a reply.
+   */
+  max_output_tokens: number;
 }

@@ -6,6 +6,7 @@ import { compile } from "json-schema-to-typescript";
 const SCHEMA = new URL("../../../docs/reference/api.schema.json", import.meta.url);
 const NAMES = [
   "Call", "Options", "Strategy", "Target", "Operation", "ErrorKind", "Weighed", "Report", "FactList",
+  "ModelRequest", "ModelReply", "SummarizerOptions", "Progress",
 ];
 const STYLE = {
   additionalProperties: false,

@@ -16,7 +16,8 @@ const model = createOpenAICompatible({ name: "loopback", baseURL: process.env.PR
 
 // What an example takes for granted, by what it imports first.
 const PRELUDES = {
-  "window-budget": `let messages = [{ role: "user", content: "List the files." }];`,
+  "window-budget": `let messages = [{ role: "user", content: "List the files." }];
+    const [url, headers] = [process.env.PROVIDER + "/chat/completions", {}];`,
   ai: `${AI_SDK_MODEL}
     import { tool } from "ai";
     import { z } from "zod";

@@ -1,6 +1,8 @@
 // Uses everything that the package exports; `tsc --strict` reads it.
 import * as wb from "window-budget";
-import type { CallOptions, Finding, Operation, Report, Strategy, Target, Violation, Weighed } from "window-budget";
+import type {
+  CallOptions, Finding, Operation, Progress, Report, Strategy, Summarizer, Target, Violation, Weighed,
+} from "window-budget";
 
 interface ChatMessage {
   role: "user" | "assistant";
@@ -21,6 +23,12 @@ const body: { messages: ChatMessage[] } | null = wb.compact({ messages }, option
 const session: string | null = wb.compact("{}", { target_tokens: 2000 }).messages;
 const report: Report = wb.compact(messages, options).report;
 
+const summarize: Summarizer = ({ messages, max_output_tokens }) => `${messages[0]?.content}${max_output_tokens}`;
+const asked: Report = wb.compact(messages, { ...options, summarizer: summarize }).report;
+const summarizer = { ask: async () => ({ cut_off: "# Status" }), window: 8000, instructions: "Keep sums." };
+const progress = (stage: Progress) => { if (stage.stage === "asking") stage.prompt_tokens.toFixed(); };
+const awaited: ChatMessage[] | null = (await wb.compactAsync(messages, { summarizer, progress })).messages;
+
 const requests: unknown[] = wb.facts(messages).requests;
 const findings: Finding[] = wb.audit(messages, "All tests pass.");
 const violations: Violation[] = wb.validate(messages, { dialects: ["anthropic"] });
@@ -37,6 +45,7 @@ context.push(...messages, { role: "assistant", content: "a.txt" });
 if (context.gate().over_budget) context.compact().notes.join();
 const undone: boolean = context.undo();
 const next: ChatMessage[] = context.messages;
+const later: Report = await new wb.Context<ChatMessage>({ ...options, summarizer }).compactAsync();
 
 try {
   wb.weigh(messages, { window: 0 });
@@ -46,10 +55,12 @@ try {
 
 // @ts-expect-error An option that does not exist.
 wb.weigh(messages, { windows: 8000 });
+// @ts-expect-error An async summarizer needs compactAsync.
+wb.compact(messages, { summarizer });
 // @ts-expect-error A message of another kind.
 context.push({ role: "tool", content: "" });
 // @ts-expect-error A format that cannot be written.
 wb.convert(messages, "goose");
 
-export { body, excerpts, findings, fixed, lost, left, list, next, output, over, repaired, report };
+export { asked, awaited, body, excerpts, findings, fixed, later, lost, left, list, next, output, over, repaired, report };
 export { requests, result, session, undone, violations };
