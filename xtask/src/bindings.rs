@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::{program, target};
 
-const USAGE: &str = "usage: cargo xtask bindings [--deep]";
+const USAGE: &str = "usage: cargo xtask bindings [--deep | --speed]";
 /// The frameworks whose adapters are tested with every commit; a deep run tests all.
 const SHORT: [&str; 2] = ["openai-agents", "langchain"];
 /// Prints the requirements of extras of the package.

@@ -37,9 +37,9 @@ usage: cargo xtask <command>
   attack [--runs N] [--record] [--wb PROGRAM]
           attack the command: damaged files, kills, full disks, two writers, texts that imitate the user; --record
           writes docs/evaluation/safety.md
-  bindings [--deep]
+  bindings [--deep | --speed]
           test the packages for Python and, with --deep, for JavaScript, with frameworks of agents; needs Python with venv,
-          and npm
+          and npm. --speed measures both next to Rust, and writes docs/evaluation/bindings.md
   catalog [--age]
           check the table of models: sorted, dated, with sources and plausible figures; --age lists the figures that are
           older than 60 days
@@ -97,6 +97,7 @@ fn main() -> ExitCode {
         ["catalog"] => catalog::run(&root),
         ["catalog", "--age"] => catalog::print_old(&root),
         ["layers"] => layers::run(&root),
+        ["bindings", "--speed"] => speed::bindings::run(&root),
         ["bindings", ref words @ ..] => bindings::run(&root, words),
         ["fleet", ref words @ ..] => fleet::run(&root, words),
         ["release", ref words @ ..] => release::run(&root, words),

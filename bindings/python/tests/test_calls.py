@@ -188,6 +188,8 @@ def examples() -> list[str]:
 
 
 def framework(example: str) -> str:
+    if "from openai import" in example:
+        return "openai"
     module = re.search(r"window_budget\.integrations\.(\w+)", example)
     names = {"openai_agents": "agents", "langchain": "langchain_openai", "google_adk": "google.adk"}
     return names.get(module[1], module[1]) if module else "window_budget"

@@ -34,7 +34,10 @@ use crate::requests::openai_chat::OpenaiChat;
 use crate::requests::openai_responses::OpenaiResponses;
 use crate::requests::pydantic_ai::PydanticAi;
 use crate::traces::export::{LANGFUSE, LANGSMITH};
+use crate::traces::openinference::OPENINFERENCE;
 use crate::traces::otel_genai::OtelGenai;
+use crate::traces::sharegpt::Sharegpt;
+use crate::traces::sts::Sts;
 
 const ANTHROPIC: &[Dialect] = &[Dialect::Anthropic];
 const CHAT: &[Dialect] = &[Dialect::OpenaiChat];
@@ -138,6 +141,9 @@ pub static FORMATS: &[FormatRow] = &[
     row(&OtelGenai, "messages of OpenTelemetry, spans that hold them, or OTLP JSON", "none", "of the answer"),
     row(&LANGFUSE, "generations of Langfuse", "none", "of the answer"),
     row(&LANGSMITH, "runs of LangSmith", "none", "of the answer"),
+    row(&OPENINFERENCE, "spans of OpenInference, or OTLP JSON with them", "none", "of the answer"),
+    row(&Sts, "session trace (STS) of the Hugging Face Hub", "none", "none"),
+    row(&Sharegpt, "rows of ShareGPT with \"conversations\", or one list of them", "none", "none"),
     FormatRow {
         dialects: GEMINI,
         system_keys: Some(&["systemInstruction", "system_instruction"]),

@@ -8,9 +8,10 @@ use crate::formats::{FORMATS, FormatRow};
 
 /// The page's text about traces.
 const TRACES: &str = "
-Of each trace in `otel-genai`, `langfuse` and `langsmith` the session is one row: the request with the most messages,
-the last of equals; once one was compacted, that one. Its system text and an answer without calls are read with it and
-stay as they are, as do other rows.
+Of each trace in `otel-genai`, `langfuse`, `langsmith` and `openinference` the session is one row: the request with the
+most messages, the last of equals; once one was compacted, that one. Its system text and an answer without calls are
+read with it and stay as they are, as do other rows. Flat attributes of `openinference` are written if they are in the
+order of their messages.
 ";
 
 /// The page's text about new sessions.

@@ -20,6 +20,7 @@ use wb_session::{
 
 use crate::kit::appended::message_of;
 use crate::kit::missing_roles::{lost_role_of_pi, note_of, side_of_message};
+use crate::traces::sts::is_trace;
 
 /// Session files of the pi coding agent and of agents that write like it.
 ///
@@ -53,7 +54,8 @@ impl Format for Pi {
         // Other logs have sessions too, with neither.
         let is_header =
             |first: &ProbedValue| first.r#type == "session" && (first.has("version") || first.has("cwd"));
-        if probe.first().is_some_and(is_header) { Confidence::Sure } else { Confidence::No }
+        let is_session = probe.first().is_some_and(is_header) && !is_trace(probe);
+        if is_session { Confidence::Sure } else { Confidence::No }
     }
 
     fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {

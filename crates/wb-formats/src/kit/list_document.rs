@@ -96,6 +96,9 @@ impl Document for ListDocument {
         }
         let list = self.list(wanted.conversation);
         let list = list.map_err(NotExpressible::unreadable)?;
+        if let Some(why) = list.layout.and_then(Layout::why_not_written) {
+            return Err(refused(wanted, why));
+        }
         let parts = self.source();
         Render { layout: self.layout, parts, list, wanted }.changes()
     }

@@ -73,6 +73,11 @@ pub(crate) trait Layout: Format {
         Ok(None)
     }
 
+    /// Returns the reason why lists of this layout cannot be written, if there is one.
+    fn why_not_written(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Returns a line that is added after all others with every change.
     fn last_line(&self, _stamp: &Stamp) -> Option<String> {
         None

@@ -11,3 +11,4 @@ pub(crate) mod anthropic_block;
 pub(crate) mod anthropic_message;
 pub(crate) mod chat_message;
 pub(crate) mod otel_message;
+pub(crate) mod openinference_message;

@@ -95,6 +95,7 @@ const GENERATION: ReadRow = |row| {
         output: row.place("output"),
         model: row.first(&[&["model"]]),
         tokens: (tokens("input"), tokens("output")),
+        ..TraceRow::default()
     })
 };
 
@@ -110,5 +111,6 @@ const RUN: ReadRow = |row| {
         model: row
             .first(&[&["extra", "metadata", "ls_model_name"], &["extra", "invocation_params", "model"]]),
         tokens: (tokens("prompt_tokens", "input_tokens"), tokens("completion_tokens", "output_tokens")),
+        ..TraceRow::default()
     })
 };

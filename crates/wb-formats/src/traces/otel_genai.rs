@@ -104,5 +104,6 @@ fn read(object: &TraceObject<'_>) -> Option<TraceRow> {
         output: attributes.place(OUTPUT),
         model: attributes.first(&[&[MODELS[0]], &[MODELS[1]]]),
         tokens: (number(PROMPT), number(ANSWER)),
+        ..TraceRow::default()
     })
 }

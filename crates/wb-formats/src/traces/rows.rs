@@ -32,6 +32,10 @@ pub(crate) struct TraceRow {
     pub(crate) system: Option<Range<usize>>,
     pub(crate) input: Range<usize>,
     pub(crate) output: Option<Range<usize>>,
+    /// The messages, if the input is no list of them, with their layout, and the answer.
+    pub(crate) records: Vec<Range<usize>>,
+    pub(crate) layout: Option<&'static dyn Layout>,
+    pub(crate) answer: Option<Range<usize>>,
     pub(crate) model: Option<String>,
     /// The tokens of its prompt and of its answer.
     pub(crate) tokens: (Option<u64>, Option<u64>),
@@ -44,7 +48,7 @@ pub(crate) type ReadRow = fn(object: &TraceObject<'_>) -> Option<TraceRow>;
 const MESSAGES: [&str; 5] = ["input", "output", "inputs", "outputs", "attributes"];
 
 /// Returns the whole document.
-fn whole(parts: &dyn Parts) -> io::Result<Cow<'_, [u8]>> {
+pub(crate) fn whole(parts: &dyn Parts) -> io::Result<Cow<'_, [u8]>> {
     parts.held("").map_or_else(|| parts.whole("").map(Cow::Owned), |held| Ok(Cow::Borrowed(held)))
 }
 
@@ -147,6 +151,11 @@ const RECORD: &str = "instrumentations record messages only if their option for 
 
 /// Returns the list of a request; `None` if its messages are of no known form.
 fn list(document: &[u8], row: &TraceRow, layouts: &[&'static dyn Layout]) -> Option<List> {
+    if let Some(layout) = row.layout {
+        let answer = row.answer.clone().filter(|place| !has_calls(layout, &document[place.clone()]));
+        let list = List::new(row.records.clone(), Joint::Comma);
+        return Some(List { behind: answer, layout: Some(layout), ..list });
+    }
     let value = InnerJson::new(document, row.input.clone())?;
     let json = unnested(value.json());
     let shift = json.start;

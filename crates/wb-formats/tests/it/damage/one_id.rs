@@ -66,8 +66,10 @@ fn changed(values: &mut Vec<Value>, random: &mut Random) {
         }
         let at = random.below(values.len());
         let value = &mut values[at];
-        let mut n = random.below(n_lists(value));
-        change_nth(value, &mut n, random);
+        let n_lists = n_lists(value);
+        if n_lists > 0 {
+            change_nth(value, &mut random.below(n_lists), random);
+        }
     }
 }
 
