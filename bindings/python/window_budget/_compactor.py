@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 from bisect import bisect_left
@@ -99,6 +98,8 @@ def log_unchanged(error: Exception) -> None:
 
 def _prefixes(messages: list[Any]) -> Iterator[str]:
     """Yields a fingerprint of the first 0, 1, 2, … messages."""
+    import hashlib  # It takes long to load, and only this needs it.
+
     state = hashlib.sha256()
     yield state.hexdigest()
     for message in messages:

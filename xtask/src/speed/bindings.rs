@@ -34,7 +34,7 @@ const ROWS: [(&str, &str); 9] = [
     ("openai-agents", "OpenAI Agents, compaction of a session by a server that answers at once"),
 ];
 
-type Times = BTreeMap<String, Vec<f64>>;
+type RowTimes = BTreeMap<String, Vec<f64>>;
 
 /// Builds everything as users install it, measures it in one run, and writes the page.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
@@ -52,7 +52,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         .map_err(|error| format!("{}: {error}", native.display()))?;
     let interpreter = environment(&python)?;
     install(&interpreter, &python, &["openai-agents", "langchain"])?;
-    let mut times = Times::new();
+    let mut times = RowTimes::new();
     let mut measure = |program: &mut Command| -> Result<(), String> {
         add(&mut times, &program::output(program.arg(&file).arg(N_RUNS))?);
         Ok(())
@@ -79,8 +79,9 @@ fn call() -> String {
             let task = format!("Sum page {page} and the next 32 of the ledger. Never write to {page}.txt.");
             messages.push(format!(r#"{{"role":"user","content":"{task}"}}"#));
         }
-        let lines: String =
+        let lines: Vec<String> =
             (0..80).map(|row| format!(r"{page}.{row}: {} cents\n", page * 37 + row * 11)).collect();
+        let lines = lines.concat();
         messages.push(format!(
             r#"{{"role":"assistant","content":null,"tool_calls":[{{"id":"call_{page}","type":"function","function":{{"name":"read_page","arguments":"{{\"path\":\"ledger/{page}.txt\"}}"}}}}]}}"#
         ));
@@ -96,7 +97,7 @@ fn call() -> String {
 }
 
 /// Adds the lines that a program printed: a name and milliseconds.
-fn add(times: &mut Times, output: &str) {
+fn add(times: &mut RowTimes, output: &str) {
     for line in output.lines() {
         if let Some((name, ms)) = line.split_once('\t').and_then(|(name, ms)| Some((name, ms.parse().ok()?)))
         {
@@ -149,7 +150,7 @@ mod tests {
 
     #[test]
     fn what_is_above_its_limit_is_found() {
-        let mut times = Times::new();
+        let mut times = RowTimes::new();
         add(
             &mut times,
             "rust\t100.0\nrust\t90.0\nrust\t110.0\npython text\t131\nwasm text\t300\nimport\t61\nnoise\n",
