@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::call_ids::hash;
 use crate::dialect::Dialect;
-use crate::request::field;
 
 /// The place of a tool name in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +60,8 @@ pub(crate) fn tool_name(part: &Value, dialect: Dialect) -> Option<(&'static str,
         Dialect::Gemini => &["functionCall", "function_call", "functionResponse", "function_response"],
     };
     let named = |key: &&'static str| {
-        let object = if key.is_empty() { part } else { field(part, key)? };
-        Some((*key, field(object, "name")?.as_str()?))
+        let object = if key.is_empty() { part } else { part.get(key)? };
+        Some((*key, object.get("name")?.as_str()?))
     };
     keys.iter().find_map(named)
 }

@@ -18,8 +18,8 @@ const LISTED: usize = 8;
 /// An excerpt of one message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Excerpt {
-    /// The number of the message, from 0, as in the digest and in `wb log`; of words that no message
-    /// has, that of the next one.
+    /// The number of the message, from 0, as in the digest and in `wb log`; of words that no
+    /// message has, that of the next one.
     pub message: usize,
     /// The number of the user's message that it follows, from 1; 0 before the first.
     pub turn: usize,

@@ -15,7 +15,7 @@ use super::script::{self, LAST_PROMPT, NEXT_PROMPT, TAIL_PROMPT, TASK, THIRD_PRO
 use super::validate::{self, Check, Sent, UNDONE};
 use super::wb::Wb;
 
-/// What an agent that shows our notices prints after a compaction.
+/// The words that an agent prints after a compaction if it shows our notices.
 const NOTICE: &str = "to undo: wb undo ";
 
 /// A run.

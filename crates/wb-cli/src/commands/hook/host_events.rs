@@ -49,7 +49,7 @@ pub(crate) struct EventAnswer {
 
 impl EventAnswer {
     /// Shows a line to the person, and adds a text to the context.
-    fn shown(additional_context: Option<String>, system_message: String) -> Option<Self> {
+    fn show(additional_context: Option<String>, system_message: String) -> Option<Self> {
         let hook_specific_output = additional_context
             .map(|additional_context| SessionStart { hook_event_name: "SessionStart", additional_context });
         let output = Output { hook_specific_output, system_message };
@@ -103,7 +103,7 @@ impl HostEvent {
         match (self.hook_event_name.as_str(), self.source.as_deref()) {
             ("PreCompact", _) if self.host() == "claude-code" => self.before(pin).unwrap_or_default(),
             ("SessionStart", Some("compact")) => {
-                let notice = self.notice(log, now_ms).and_then(|notice| EventAnswer::shown(None, notice));
+                let notice = self.notice(log, now_ms).and_then(|notice| EventAnswer::show(None, notice));
                 notice.or_else(|| self.after(pin)).unwrap_or_default()
             }
             ("PostCompact", _) => self.checked().unwrap_or_default(),
@@ -148,7 +148,7 @@ impl HostEvent {
                 count(n, "point that it left out", "points that it left out")
             ),
         };
-        Some(EventAnswer { entry, ..EventAnswer::shown(Some(text), added)? })
+        Some(EventAnswer { entry, ..EventAnswer::show(Some(text), added)? })
     }
 
     /// Returns a line about the compaction that `wb` has just made of this session.
