@@ -48,7 +48,7 @@ usage: cargo xtask <command>
           Python are installed real agents and the SDKs, up to the first failure. --deep runs all cases of each law, all
           sessions through opencode, the types of the plug-ins and dist, and writes docs/evaluation/deep.md; --record
           writes the seconds of each step into docs/evaluation/ci.tsv
-  dist    build wb without optional features, and check its size and the time that an agent waits for its answer
+  dist    build wb as it is installed, and check its size and the time that an agent waits for its answer
   e2e HOST… [--wb PROGRAM] [--only CASE] [--keep] [--record]
           have real agents continue sessions that wb compacted; HOST is pi, codex, opencode, all (these three), claude-code,
           gemini-cli or pi-0

@@ -164,7 +164,7 @@ fn no_format_makes_a_result_the_users() {
             formats.insert(view.format);
         }
     }
-    assert_eq!(formats.len(), 27, "{formats:?}");
+    assert_eq!(formats.len(), 30, "{formats:?}");
 }
 
 /// Returns whether a tool's results hold the user's words or the agent's tasks.
