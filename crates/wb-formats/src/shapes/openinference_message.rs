@@ -25,6 +25,8 @@ pub(crate) enum OpenInferenceShape {
 
 /// The attributes of a message before its number.
 const PREFIX: &str = "llm.input_messages.";
+/// The most names that dots part in a name; more are one.
+const MOST_NAMES: usize = 16;
 /// The members that hold what is said.
 const BODY: [&str; 3] = ["message.content", "message.contents", "message.tool_calls"];
 
@@ -116,26 +118,39 @@ fn flatten(path: &str, value: &Value, pairs: &mut Vec<(String, Value)>) {
 
 /// Builds a value of dotted names; where all names are numbers it is a list.
 fn tree<'a>(pairs: impl Iterator<Item = (&'a str, &'a Value)>) -> Value {
-    let mut inner: Vec<(&str, Vec<(&str, &Value)>)> = Vec::new();
-    let mut members = Map::new();
+    let mut root = Map::new();
     for (key, value) in pairs {
-        let Some((first, rest)) = key.split_once('.') else {
-            members.insert(key.to_owned(), value.clone());
-            continue;
-        };
-        match inner.iter_mut().find(|(known, _)| *known == first) {
-            Some((_, all)) => all.push((rest, value)),
-            None => inner.push((first, vec![(rest, value)])),
+        let (mut members, mut names) = (&mut root, key.splitn(MOST_NAMES, '.').peekable());
+        while let Some(name) = names.next() {
+            if names.peek().is_none() {
+                members.insert(name.to_owned(), value.clone());
+                break;
+            }
+            let inner = members.entry(name).or_insert_with(|| json!({}));
+            if !inner.is_object() {
+                *inner = json!({});
+            }
+            let Some(next) = inner.as_object_mut() else { break };
+            members = next;
         }
     }
-    let numbers: Option<Vec<usize>> = inner.iter().map(|(key, _)| key.parse().ok()).collect();
-    if let (true, Some(numbers)) = (members.is_empty() && !inner.is_empty(), numbers) {
-        let mut all: Vec<_> = numbers.into_iter().zip(inner).collect();
-        all.sort_by_key(|(nth, _)| *nth);
-        return all.into_iter().map(|(_, (_, inner))| tree(inner.into_iter())).collect();
+    with_lists(root)
+}
+
+/// Converts objects whose names are all numbers into lists.
+fn with_lists(members: Map<String, Value>) -> Value {
+    let convert = |value| match value {
+        Value::Object(members) => with_lists(members),
+        leaf => leaf,
+    };
+    let is_list = !members.is_empty()
+        && members.iter().all(|(name, inner)| name.parse::<usize>().is_ok() && inner.is_object());
+    if !is_list {
+        return members.into_iter().map(|(name, value)| (name, convert(value))).collect();
     }
-    members.extend(inner.into_iter().map(|(key, all)| (key.to_owned(), tree(all.into_iter()))));
-    Value::Object(members)
+    let mut all: Vec<_> = members.into_iter().collect();
+    all.sort_by_key(|(name, _)| name.parse::<usize>().unwrap_or_default());
+    all.into_iter().map(|(_, value)| convert(value)).collect()
 }
 
 /// Returns the members of a message with lists of members for what it lists.
@@ -247,4 +262,22 @@ pub(crate) fn numbered(record: &[u8], nth: usize) -> Option<Vec<u8>> {
     }
     out.extend_from_slice(&whole[done..]);
     Some(out[1..out.len() - 1].to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_many_parts_and_messages_with_many_contents_are_read() {
+        let deep = format!("message.{}", vec!["a"; 100_000].join("."));
+        let mut pairs = vec![("message.role".to_owned(), json!("user")), (deep, json!("x"))];
+        pairs.extend(
+            (0..20_000).rev().map(|nth| (format!("message.contents.{nth}.message_content.text"), json!(nth))),
+        );
+        pairs.push(("message.role.of".to_owned(), json!("y")));
+        let whole = tree(pairs.iter().map(|(key, value)| (key.as_str(), value)));
+        assert_eq!(whole["message"]["contents"][19_999]["message_content"]["text"], 19_999);
+        assert_eq!(whole["message"]["role"]["of"], "y");
+    }
 }

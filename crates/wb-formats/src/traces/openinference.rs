@@ -1,5 +1,6 @@
 //! Spans of `OpenInference`: each member of a message is an attribute of its own.
 
+use std::collections::HashSet;
 use std::io;
 use std::ops::Range;
 
@@ -136,16 +137,15 @@ type Numbered = Vec<(usize, Range<usize>)>;
 /// Returns the messages in the order of the document, and whether nothing is between them; `None`
 /// without any, or if the attributes of one are not next to each other.
 fn groups(attributes: &TraceObject<'_>, prefix: &str) -> Option<(Numbered, bool)> {
-    let (mut all, mut last, mut n_runs) = (Numbered::new(), None, 0);
+    let (mut all, mut known, mut last, mut n_runs) = (Numbered::new(), HashSet::new(), None, 0);
     for (at, (key, place)) in attributes.places().enumerate() {
         let number = key.strip_prefix(prefix).and_then(|rest| rest.split_once('.')?.0.parse::<usize>().ok());
         let Some(nth) = number else { continue };
         let is_next = at > 0 && last == Some(at - 1);
         n_runs += usize::from(!is_next);
-        let is_known = all.iter().any(|(known, _)| *known == nth);
         match all.last_mut() {
-            Some((known, whole)) if *known == nth && is_next => whole.end = place.end,
-            _ if is_known => return None,
+            Some((before, whole)) if *before == nth && is_next => whole.end = place.end,
+            _ if !known.insert(nth) => return None,
             _ => all.push((nth, place)),
         }
         last = Some(at);
