@@ -10,8 +10,8 @@ use wb_budget::{AUTO_CONDENSE_POLICY, BudgetPolicy};
 use wb_dialect::Dialect;
 use wb_passes::ImagePolicy;
 
+use crate::caller_model::SummarizerOptions;
 use crate::conversion::Target;
-use crate::model::SummarizerOptions;
 use crate::strategy::Strategy;
 
 /// The version of calls and answers.

@@ -8,10 +8,10 @@ use wb_facts::Facts;
 use wb_formats::newest;
 
 use crate::call::{Call, CallError, Operation, Options, VERSION};
+use crate::compaction_progress::OnProgress;
 use crate::input::{Input, not_read};
 use crate::operations::compact::{CompactStep, compact_with};
 use crate::operations::weigh::weigh;
-use crate::progress::OnProgress;
 
 /// The messages of a loop: what was said is remembered across compactions, and the last ones can be
 /// undone. Clones share the messages.

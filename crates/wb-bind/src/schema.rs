@@ -4,13 +4,13 @@ use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
 use crate::call::{Call, CallError, VERSION};
+use crate::compaction_progress::Progress;
 use crate::operations::compact::CompactStep;
 use crate::operations::convert::Converted;
 use crate::operations::facts::FactList;
 use crate::operations::provider_rules::{Repaired, Validated};
 use crate::operations::recall::LookedUp;
 use crate::operations::weigh::Weighed;
-use crate::progress::Progress;
 
 /// Returns the JSON Schema of a call under `Call`, and of the result of each operation.
 pub fn schema() -> Value {

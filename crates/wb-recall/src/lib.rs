@@ -35,7 +35,7 @@ mod author;
 mod later_event;
 mod answer;
 mod tool;
-mod aside;
+mod user_aside;
 mod recall;
 
 pub use answer::{Answer, Excerpt};

@@ -11,13 +11,13 @@ use wb_message::tools::normal_path;
 use wb_message::{Message, Pairing, ToolRole, ToolVocabulary, Untrusted, Value, outline};
 
 use crate::answer::{Answer, Excerpt};
-use crate::aside::Aside;
 use crate::author::{Answered, Author, shell_outcome};
 use crate::excerpt::{NumberedLines, Wanted, excerpt, lines_from, n_bytes, n_lines};
 use crate::later_event::{CallSubject, LaterEvent, Touch, file_touched};
 use crate::message_body::{body, is_said};
 use crate::question::{Question, QuestionError, Subject};
 use crate::tool::is_recall;
+use crate::user_aside::Aside;
 use crate::word_hashes::words_of;
 use crate::word_index::{Match, WordIndex};
 

@@ -14,11 +14,11 @@ use wb_message::{Message, Origin, Patch};
 use wb_record::{Stamp, items};
 
 use crate::call::{Call, CallError, ErrorKind, Options};
+use crate::caller_model::{ModelRequest, RepliedModel};
+use crate::compaction_progress::{OnProgress, Progress};
 use crate::input::{Input, Output};
-use crate::model::{ModelRequest, RepliedModel};
-use crate::operations::report::Report;
+use crate::operations::compaction_report::Report;
 use crate::operations::{not_expressible, stamp};
-use crate::progress::{OnProgress, Progress};
 use crate::session::Session;
 use crate::validity::Validity;
 

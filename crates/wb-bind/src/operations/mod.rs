@@ -1,7 +1,7 @@
 //! The operations of a call.
 
 pub(crate) mod weigh;
-pub(crate) mod report;
+pub(crate) mod compaction_report;
 pub(crate) mod compact;
 pub(crate) mod facts;
 pub(crate) mod provider_rules;

@@ -20,7 +20,7 @@ use wb_session::{
 
 use crate::kit::appended::message_of;
 use crate::kit::missing_roles::{lost_role_of_pi, note_of, side_of_message};
-use crate::traces::sts::is_trace;
+use crate::logs::sts::is_trace;
 
 /// Session files of the pi coding agent and of agents that write like it.
 ///

@@ -3,6 +3,7 @@
 pub(crate) mod usage;
 pub(crate) mod loose;
 pub(crate) mod json_text;
+pub(crate) mod json_or_lines;
 pub(crate) mod line_separators;
 pub(crate) mod fields;
 pub(crate) mod skips;

@@ -1,10 +1,7 @@
-//! Traces of observability: spans and rows, each of which holds the messages of one request; and
-//! the forms in which the Hugging Face Hub holds sessions.
+//! Traces of observability: spans and rows, each of which holds the messages of one request.
 
 mod trace_object;
 mod rows;
 pub(crate) mod otel_genai;
-pub(crate) mod export;
+pub(crate) mod langfuse_langsmith;
 pub(crate) mod openinference;
-pub(crate) mod sts;
-pub(crate) mod sharegpt;

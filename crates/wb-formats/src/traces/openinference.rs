@@ -9,8 +9,9 @@ use wb_record::json::{elements, get};
 use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, View};
 
 use super::otel_genai::is_span;
-use super::rows::{TraceRow, complete, is_lines, lists, sortable};
+use super::rows::{TraceRow, complete, lists, sortable};
 use super::trace_object::TraceObject;
+use crate::kit::json_or_lines::is_lines;
 use crate::kit::list_document::open;
 use crate::kit::message_list::{Layout, List, Shape};
 use crate::shapes::openinference_message::{OpenInferenceShape, numbered};

@@ -6,8 +6,9 @@ use std::io;
 use memchr::memmem;
 use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, View};
 
-use super::rows::{TraceRow, complete, is_lines, lists, sortable};
+use super::rows::{TraceRow, complete, lists, sortable};
 use super::trace_object::TraceObject;
+use crate::kit::json_or_lines::is_lines;
 use crate::kit::json_text::body_of;
 use crate::kit::list_document::open;
 use crate::kit::message_list::{Layout, List, Shape, held};

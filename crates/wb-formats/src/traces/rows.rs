@@ -1,9 +1,7 @@
 //! The requests in a trace: found in one JSON value or in lines, one of each trace chosen.
 
-use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::io;
 use std::ops::Range;
 
 use serde::de::IgnoredAny;
@@ -16,6 +14,7 @@ use wb_record::{Confidence, FormatError, MemoryParts, Note, Parts, Probe, Probed
 
 use super::trace_object::TraceObject;
 use crate::kit::json_in_string::{InnerJson, plain};
+use crate::kit::json_or_lines::{is_lines, whole};
 use crate::kit::json_text::body_of;
 use crate::kit::log::LogEnd;
 use crate::kit::message_list::{Layout, List, Record};
@@ -46,20 +45,6 @@ pub(crate) type ReadRow = fn(object: &TraceObject<'_>) -> Option<TraceRow>;
 
 /// The members of a request in which no other request is.
 const MESSAGES: [&str; 5] = ["input", "output", "inputs", "outputs", "attributes"];
-
-/// Returns the whole document.
-pub(crate) fn whole(parts: &dyn Parts) -> io::Result<Cow<'_, [u8]>> {
-    parts.held("").map_or_else(|| parts.whole("").map(Cow::Owned), |held| Ok(Cow::Borrowed(held)))
-}
-
-/// Returns whether a document is no JSON value, but has lines that are objects.
-pub(crate) fn is_lines(parts: &dyn Parts) -> io::Result<bool> {
-    let document = whole(parts)?;
-    let (_, json) = body_of(&document);
-    let is_value = |json: &[u8]| serde_json::from_slice::<IgnoredAny>(json).is_ok();
-    let is_object = |line: &[u8]| line.starts_with(b"{") && is_value(line);
-    Ok(!is_value(json) && json.split(|byte| *byte == b'\n').any(is_object))
-}
 
 /// Returns all requests of a document, and notes of the lines that cannot be read.
 fn rows(parts: &dyn Parts, read: ReadRow) -> Result<(Vec<TraceRow>, Vec<Note>), FormatError> {

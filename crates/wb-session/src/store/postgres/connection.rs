@@ -11,8 +11,8 @@ use tokio_postgres::config::SslMode;
 use tokio_postgres::types::Type;
 use tokio_postgres::{AsyncMessage, Client, Statement};
 
-use super::driver::Driver;
 use super::fault::{Fault, is_passing};
+use super::runtime::ConnectionRuntime;
 use super::tls::connector;
 use super::url::PostgresUrl;
 
@@ -41,7 +41,7 @@ pub(super) struct Setup {
 #[derive(Debug)]
 pub(super) struct Backend {
     pub(super) client: Client,
-    pub(super) driver: Arc<Driver>,
+    pub(super) runtime: Arc<ConnectionRuntime>,
     /// The prepared appends of one line and of several.
     pub(super) inserts: [OnceLock<Statement>; 2],
     /// Indicates that appends were not reported yet.
@@ -52,7 +52,7 @@ pub(super) struct Backend {
 /// A connection that is made again as often as needed.
 #[derive(Debug)]
 pub(super) struct Connection {
-    driver: Arc<Driver>,
+    runtime: Arc<ConnectionRuntime>,
     url: PostgresUrl,
     state: Mutex<State>,
     signal: Arc<Signal>,
@@ -84,8 +84,8 @@ impl Connection {
     /// Connects, with as many attempts as for a lost connection.
     pub(super) fn open(url: &PostgresUrl, setup: Setup) -> Result<Self, Fault> {
         let state = Mutex::new(State { setup, ..State::default() });
-        let driver = Arc::new(Driver::new()?);
-        let connection = Self { driver, url: url.clone(), state, signal: Arc::default() };
+        let runtime = Arc::new(ConnectionRuntime::new()?);
+        let connection = Self { runtime, url: url.clone(), state, signal: Arc::default() };
         connection.repeat(|_| async { Ok(()) })?;
         Ok(connection)
     }
@@ -111,7 +111,7 @@ impl Connection {
         F: Future<Output = Result<T, Fault>> + Send + 'static,
     {
         let backend = self.backend()?;
-        let result = self.driver.run(self.url.answer_within, work(Arc::clone(&backend)));
+        let result = self.runtime.run(self.url.answer_within, work(Arc::clone(&backend)));
         if matches!(result, Err(Fault::Lost(_))) {
             let mut state = unpoisoned(&self.state);
             state.old = Some(backend.process.clone());
@@ -148,11 +148,11 @@ impl Connection {
         let (url, signal) = (self.url.clone(), Arc::clone(&self.signal));
         let (setup, old) = (state.setup, state.old.clone());
         // Each of its few statements may be the one that is not answered.
-        let connected = self.driver.run(self.url.answer_within, connect(url, setup, old, signal));
+        let connected = self.runtime.run(self.url.answer_within, connect(url, setup, old, signal));
         let (client, process) = connected?;
-        let (driver, inserts) = (Arc::clone(&self.driver), [OnceLock::new(), OnceLock::new()]);
+        let (runtime, inserts) = (Arc::clone(&self.runtime), [OnceLock::new(), OnceLock::new()]);
         let is_report_due = AtomicBool::new(false);
-        let backend = Arc::new(Backend { client, driver, inserts, is_report_due, process });
+        let backend = Arc::new(Backend { client, runtime, inserts, is_report_due, process });
         state.backend = Some(Arc::clone(&backend));
         Ok(backend)
     }
@@ -174,7 +174,7 @@ impl Connection {
     pub(super) fn wait_for_signal(&self, seen: u64, timeout: Duration) {
         let mut reports = self.signal.0.subscribe();
         // Either end is fine: the caller looks in any case.
-        let _ = self.driver.run(timeout, async move { Ok(reports.wait_for(|n| *n != seen).await.is_ok()) });
+        let _ = self.runtime.run(timeout, async move { Ok(reports.wait_for(|n| *n != seen).await.is_ok()) });
     }
 }
 
@@ -191,7 +191,7 @@ impl Drop for Connection {
                 }
                 Ok(backend.client.batch_execute("SELECT pg_advisory_unlock_all()").await?)
             };
-            let _ = self.driver.run(MAX_DELAY, unlock);
+            let _ = self.runtime.run(MAX_DELAY, unlock);
         }
     }
 }

@@ -11,7 +11,7 @@
 //! that.
 //!
 //! The files in reading order: `url` names a database and a session without its password,
-//! `password_file` finds that, `fault` sorts errors, `tls` checks certificates, `driver` runs
+//! `password_file` finds that, `fault` sorts errors, `tls` checks certificates, `runtime` runs
 //! connections, `schema` makes the tables, `connection` connects again, `lines` reads and appends,
 //! `reports` reports appends, `store` keeps the records of a session, `parts` are its bytes for
 //! documents, `sessions` lists the sessions.
@@ -20,11 +20,11 @@ mod url;
 mod password_file;
 mod fault;
 mod tls;
-mod driver;
+mod runtime;
 mod schema;
 mod connection;
 mod lines;
-mod reports;
+mod notifications;
 mod store;
 mod parts;
 mod sessions;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::connection::{Backend, Connection, Setup};
 use super::fault::Fault;
 use super::lines::{self, List, NewLines, Tail};
-use super::reports::report_later;
+use super::notifications::notify_later;
 use super::schema::{self, ENTRIES_LOCK, VERSION};
 use super::url::PostgresUrl;
 use crate::error::StoreError;
@@ -206,7 +206,7 @@ impl PostgresStore {
 async fn append(backend: Arc<Backend>, list: List, lines: Arc<NewLines>) -> Result<bool, Fault> {
     let is_done = lines::insert(&backend, list, &lines).await?;
     if is_done {
-        report_later(&backend, list.session);
+        notify_later(&backend, list.session);
     }
     Ok(is_done)
 }

@@ -4,8 +4,8 @@ use serde::Serialize;
 use wb_conductor::CompactionReport;
 
 use crate::call::Options;
+use crate::compaction_progress::Progress;
 use crate::operations::notes;
-use crate::progress::Progress;
 use crate::session::Session;
 
 /// The figures of a compaction.

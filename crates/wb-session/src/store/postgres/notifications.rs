@@ -25,7 +25,7 @@ static THREAD: LazyLock<Sender<Report>> = LazyLock::new(|| {
 });
 
 /// Has an append reported.
-pub(super) fn report_later(backend: &Arc<Backend>, session: i32) {
+pub(super) fn notify_later(backend: &Arc<Backend>, session: i32) {
     if !backend.is_report_due.swap(true, Ordering::SeqCst) {
         let _ = THREAD.send((Arc::downgrade(backend), session));
     }
@@ -45,6 +45,6 @@ fn report_all(due: &Receiver<Report>) {
 /// Reports appends, if that was not done since.
 fn report(backend: &Backend, session: i32) {
     if backend.is_report_due.swap(false, Ordering::SeqCst) {
-        let _ = backend.driver.run(WITHIN, notify(&backend.client, session));
+        let _ = backend.runtime.run(WITHIN, notify(&backend.client, session));
     }
 }

@@ -11,9 +11,9 @@ use super::fault::Fault;
 
 /// Runs connections while somebody waits for them.
 #[derive(Debug)]
-pub(super) struct Driver(Option<Runtime>);
+pub(super) struct ConnectionRuntime(Option<Runtime>);
 
-impl Driver {
+impl ConnectionRuntime {
     pub(super) fn new() -> Result<Self, Fault> {
         let runtime = Builder::new_current_thread().enable_all().build();
         runtime.map(|it| Self(Some(it))).map_err(|error| Fault::Lost(format!("no runtime for it: {error}")))
@@ -37,7 +37,7 @@ impl Driver {
     }
 }
 
-impl Drop for Driver {
+impl Drop for ConnectionRuntime {
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
             // It may be dropped within a task of another runtime.

@@ -6,7 +6,8 @@ use memchr::memmem;
 use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, View};
 
 use super::otel_genai::OtelGenai;
-use super::rows::{ReadRow, TraceRow, complete, is_lines, lists, sortable};
+use super::rows::{ReadRow, TraceRow, complete, lists, sortable};
+use crate::kit::json_or_lines::is_lines;
 use crate::kit::list_document::open;
 use crate::kit::message_list::{Layout, List, Shape};
 use crate::requests::ai_sdk::AiSdk;

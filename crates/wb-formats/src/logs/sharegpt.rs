@@ -13,6 +13,7 @@ use wb_record::{
     Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp, View,
 };
 
+use crate::kit::json_or_lines::{is_lines, whole};
 use crate::kit::json_text::{arguments, body_of};
 use crate::kit::list_document::open;
 use crate::kit::log::LogEnd;
@@ -21,7 +22,6 @@ use crate::kit::message_list::{Fate, Layout, List, Record, Shape};
 use crate::kit::skips::Skips;
 use crate::requests::gemini_contents::number_calls;
 use crate::shapes::content_value::in_users_place;
-use crate::traces::rows::{is_lines, whole};
 
 /// The keys of a row with its messages.
 const KEYS: [&str; 2] = ["conversations", "conversation"];

@@ -10,7 +10,7 @@ use wb_conductor::Summarizer;
 use wb_invoke::scripted::{Script, ScriptedInvoker};
 use wb_invoke::{Block, Conversation, Emission, Reply, StopReason, StreamOptions, Turn, Usage};
 
-use crate::progress::Progress;
+use crate::compaction_progress::Progress;
 
 /// A reply of the caller's model.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
