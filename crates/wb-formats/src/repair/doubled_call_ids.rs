@@ -21,6 +21,10 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     // Messages removed between two answers of the model join them into one, in which no id may
     // appear twice.
     let comes_up = || {
+        let mut known = HashSet::new();
+        if calls(current.messages()).all(|(id, _)| known.insert(id)) {
+            return false;
+        }
         let with_pairs = with_whole_pairs(current.messages(), &current.sent);
         with_pairs.is_some_and(|messages| is_refused(&current.sent.violations(&messages), DOUBLED))
     };

@@ -5,7 +5,7 @@ use wb_message::{Block, Edit, Message, Patch};
 use wb_record::{NotExpressible, items};
 
 use super::SessionRepair;
-use super::stage::{After, Current, Next, is_refused};
+use super::stage::{Current, Next};
 
 pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     if !current.is_refused("message-empty") {
@@ -21,9 +21,9 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     let patch = current.view.with_whole_records(Patch::new(gone.collect()));
     let wanted = items(&patch, messages.len());
     let changes = current.document().render(current.conversation, &current.view, &wanted, &current.stamp)?;
-    let (document, view) = current.read_after(&changes)?;
-    if is_refused(&current.sent.violations(&view.messages), "message-empty") {
+    let changed = current.read_after(&changes)?;
+    if changed.is_refused("message-empty") {
         return Ok(Next::Left(current.refused("an empty answer cannot be removed alone")));
     }
-    Ok(Next::step_to(SessionRepair::from_changes(changes), After::Read(document, view)))
+    Ok(Next::step_to(SessionRepair::from_changes(changes), changed))
 }

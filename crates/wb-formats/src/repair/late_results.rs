@@ -7,7 +7,7 @@ use wb_message::{Edit, Message, Pairing, Patch};
 use wb_record::{NotExpressible, items};
 
 use super::SessionRepair;
-use super::stage::{After, Current, Next};
+use super::stage::{Current, Next};
 use crate::dialects::SentAs;
 
 pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
@@ -28,8 +28,8 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
         return Ok(Next::Nothing);
     };
     match current.read_after(&changes) {
-        Ok((document, view)) if late_results(&view.messages, &current.sent).is_empty() => {
-            Ok(Next::step_to(SessionRepair::from_changes(changes), After::Read(document, view)))
+        Ok(changed) if late_results(changed.messages(), &current.sent).is_empty() => {
+            Ok(Next::step_to(SessionRepair::from_changes(changes), changed))
         }
         _ => Ok(Next::Nothing),
     }

@@ -6,13 +6,11 @@ use std::io;
 
 use wb_message::Message;
 use wb_record::json::{find, get};
-use wb_record::{
-    Bytes, Change, ChangeSet, Document, Line, Lines, NotExpressible, Note, PartReader, Parts, View,
-};
+use wb_record::{Bytes, Change, ChangeSet, Line, Lines, NotExpressible, Note, PartReader, Parts, View};
 
 use super::SessionRepair;
 use super::nothing_lost::loses_nothing;
-use super::stage::{After, Current, Next};
+use super::stage::{ChangedSession, Current, Next};
 
 /// The keys of a line's id and of its parent's id.
 const KEYS: [[&str; 2]; 2] = [["uuid", "parentUuid"], ["id", "parentId"]];
@@ -22,10 +20,10 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
         return Ok(Next::Nothing);
     }
     let mut done = SessionRepair::default();
-    let mut last: Option<(Box<dyn Document>, Box<View>)> = None;
+    let mut last: Option<ChangedSession> = None;
     loop {
         let (document, view) = match &last {
-            Some((document, view)) => (document.as_ref(), view.as_ref()),
+            Some(changed) => (changed.document.as_ref(), &changed.view),
             None => (current.document(), &*current.view),
         };
         let Some(broken) = broken_link(view).filter(|it| !done.relinked.contains(&it.line)) else { break };
@@ -36,7 +34,7 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
         let next = current.read_after(&done.changes)?;
         // If two lines share an id, it can lead in a circle, or elsewhere.
         if done.changes.changes.len() == n_before
-            || !loses_nothing(after_summarized(view), &next.1.messages, &HashSet::new())
+            || !loses_nothing(after_summarized(view), next.messages(), &HashSet::new())
         {
             done.changes.changes.truncate(n_before);
             break;
@@ -44,7 +42,7 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
         done.relinked.push(broken.line);
         last = Some(next);
     }
-    Ok(last.map_or(Next::Nothing, |(document, view)| Next::step_to(done, After::Read(document, view))))
+    Ok(last.map_or(Next::Nothing, |changed| Next::step_to(done, changed)))
 }
 
 /// A line that does not follow the line that it should.

@@ -175,13 +175,13 @@ pub fn repair_checked(
         if !stays_hidden || repaired.changes.is_empty() || !start.is_one_file()? {
             break;
         }
-        let (then, view) = start.read_after(&repaired.changes)?;
+        let then = start.read_after(&repaired.changes)?;
         let stamp = Stamp {
             seed: stamp.seed.wrapping_add(nth * SEEDS * (MOST_TIMES * STAGES.len()) as u64),
             ..stamp.clone()
         };
-        let checked = (&*view, repaired.left.as_slice());
-        match uncovered(then.as_ref(), conversation, checked, &stamp) {
+        let checked = (&then.view, repaired.left.as_slice());
+        match uncovered(then.document.as_ref(), conversation, checked, &stamp) {
             Ok((more, stays)) if !more.changes.is_empty() => {
                 stays_hidden = stays;
                 repaired.followed_by(more);

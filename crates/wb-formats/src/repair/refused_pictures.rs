@@ -14,7 +14,7 @@ use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, View};
 
 use super::SessionRepair;
 use super::children::children;
-use super::stage::{After, Current, Next, records_of};
+use super::stage::{Current, Next, records_of};
 
 /// A way in which records write a picture.
 #[derive(Debug)]
@@ -65,17 +65,17 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     if changes.is_empty() {
         return Ok(Next::Left(current.refused("its pictures are written in another way")));
     }
-    let (document, view) = match current.read_after(&changes) {
+    let changed = match current.read_after(&changes) {
         Ok(read) => read,
         Err(why) => return Ok(Next::Left(why)),
     };
-    let is_whole = view.messages.len() == current.messages().len();
-    if !is_whole || n_refused(&current.sent.violations(&view.messages)) >= n_found {
+    let is_whole = changed.messages().len() == current.messages().len();
+    if !is_whole || n_refused(changed.violations()) >= n_found {
         return Ok(Next::Left(current.refused("a picture is not in its record as it is sent")));
     }
     let replaced_pictures = fixes.into_keys().collect();
     let done = SessionRepair { replaced_pictures, ..SessionRepair::from_changes(changes) };
-    Ok(Next::step_to(done, After::Read(document, view)))
+    Ok(Next::step_to(done, changed))
 }
 
 fn n_refused(violations: &[Violation]) -> usize {

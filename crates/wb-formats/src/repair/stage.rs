@@ -65,8 +65,8 @@ pub(super) enum Next {
 
 impl Next {
     /// Converts changes into a step after which the session is known already.
-    pub(super) fn step_to(done: SessionRepair, after: After) -> Self {
-        Self::Step(Box::new(StageChanges { done, after }))
+    pub(super) fn step_to(done: SessionRepair, after: ChangedSession) -> Self {
+        Self::Step(Box::new(StageChanges { done, after: After::Read(Box::new(after)) }))
     }
 }
 
@@ -80,9 +80,33 @@ pub(super) struct StageChanges {
 /// A session after a stage.
 pub(super) enum After {
     /// The session as read afterwards.
-    Read(Box<dyn Document>, Box<View>),
+    Read(Box<ChangedSession>),
     /// The messages, if the session cannot be changed in memory.
     Messages(Vec<Message>),
+}
+
+/// A session that was changed in memory, as it is read then.
+pub(super) struct ChangedSession {
+    pub(super) document: Box<dyn Document>,
+    pub(super) view: View,
+    violations: OnceCell<Vec<Violation>>,
+}
+
+impl ChangedSession {
+    pub(super) fn messages(&self) -> &[Message] {
+        &self.view.messages
+    }
+
+    /// Returns what providers would refuse of the messages.
+    pub(super) fn violations(&self) -> &[Violation] {
+        // Readable lines may name another model.
+        let find = || SentAs::from_view(&self.view).violations_in(self.document.as_ref(), &self.view);
+        self.violations.get_or_init(find)
+    }
+
+    pub(super) fn is_refused(&self, rule: &str) -> bool {
+        is_refused(self.violations(), rule)
+    }
 }
 
 impl<'a> Current<'a> {
@@ -136,35 +160,37 @@ impl<'a> Current<'a> {
     /// Returns the session after a stage.
     pub(super) fn followed_by(mut self, after: After) -> Self {
         match after {
-            After::Read(document, view) => {
-                // Readable lines may name another model.
+            After::Read(changed) => {
+                let ChangedSession { document, view, violations } = *changed;
                 self.sent = SentAs::from_view(&view);
-                (self.changed, self.view) = (Some(document), Cow::Owned(*view));
+                (self.changed, self.view) = (Some(document), Cow::Owned(view));
+                self.violations =
+                    violations.into_inner().map(Cow::Owned).map_or_else(OnceCell::new, OnceCell::from);
             }
-            After::Messages(messages) => self.view.to_mut().messages = messages,
+            After::Messages(messages) => {
+                self.view.to_mut().messages = messages;
+                self.violations = OnceCell::new();
+            }
         }
-        Self { violations: OnceCell::new(), ..self }
+        self
     }
 
     /// Returns the session as it is read after changes.
-    pub(super) fn read_after(
-        &self,
-        changes: &ChangeSet,
-    ) -> Result<(Box<dyn Document>, Box<View>), NotExpressible> {
+    pub(super) fn read_after(&self, changes: &ChangeSet) -> Result<ChangedSession, NotExpressible> {
         if !self.is_one_file()? {
             return Err(self.refused("the ids and names of calls in a database stay as they are"));
         }
         let parts = self.document().parts().reopen().map_err(NotExpressible::unreadable)?;
         let part = ChangedPart::new(parts, changes).map_err(NotExpressible::unreadable)?;
-        let opened = self.document().format().open(Box::new(part)).map_err(NotExpressible::unreadable)?;
-        let view = opened.view(self.conversation).map_err(NotExpressible::unreadable)?;
-        Ok((opened, Box::new(view)))
+        let document = self.document().format().open(Box::new(part)).map_err(NotExpressible::unreadable)?;
+        let view = document.view(self.conversation).map_err(NotExpressible::unreadable)?;
+        Ok(ChangedSession { document, view, violations: OnceCell::new() })
     }
 
     /// Converts changes into a step.
     pub(super) fn step(&self, done: SessionRepair) -> Result<Next, NotExpressible> {
-        let (document, view) = self.read_after(&done.changes)?;
-        Ok(Next::step_to(done, After::Read(document, view)))
+        let changed = self.read_after(&done.changes)?;
+        Ok(Next::step_to(done, changed))
     }
 
     pub(super) fn is_one_file(&self) -> Result<bool, NotExpressible> {

@@ -10,7 +10,7 @@ use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, Span, View};
 
 use super::SessionRepair;
 use super::children::{FREE, children};
-use super::stage::{After, Current, Next};
+use super::stage::{Current, Next};
 use crate::dialects::SentAs;
 
 /// The keys under which formats name the tool of a call or of a result.
@@ -28,15 +28,15 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     }
     let changes = without_refused_names(current.document(), &current.view, &current.sent);
     let changes = changes.map_err(NotExpressible::unreadable)?;
-    let (document, view) = match current.read_after(&changes) {
+    let changed = match current.read_after(&changes) {
         Ok(read) => read,
         Err(why) => return Ok(Next::Left(why)),
     };
-    if view.messages != with_taken_names(current.messages(), &current.sent) {
+    if changed.messages() != with_taken_names(current.messages(), &current.sent) {
         let why = "the name of a call does not stand in its record as it is sent";
         return Ok(Next::Left(current.refused(why)));
     }
-    Ok(Next::step_to(SessionRepair::from_changes(changes), After::Read(document, view)))
+    Ok(Next::step_to(SessionRepair::from_changes(changes), changed))
 }
 
 /// Returns messages in which all calls have accepted names.

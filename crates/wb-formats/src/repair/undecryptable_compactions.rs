@@ -37,12 +37,12 @@ pub(super) fn is_opaque(message: &Message) -> bool {
 
 /// Returns the session as it was before a compaction, and before all that nobody can read; none if
 /// it had no message.
-fn before(current: &Current<'_>, compaction: usize) -> Result<Option<Box<View>>, NotExpressible> {
-    let (mut view, mut at) = (Box::new(current.view.clone().into_owned()), compaction);
+fn before(current: &Current<'_>, compaction: usize) -> Result<Option<View>, NotExpressible> {
+    let (mut view, mut at) = (current.view.clone().into_owned(), compaction);
     loop {
         let Some(place) = view.provenance.places(at).first() else { return Ok(None) };
         let cut = without_line_of(current.document(), place.record.at).map_err(NotExpressible::unreadable)?;
-        view = current.read_after(&cut)?.1;
+        view = current.read_after(&cut)?.view;
         match view.messages.iter().rposition(is_opaque) {
             Some(earlier) => at = earlier,
             None => return Ok((!view.messages.is_empty()).then_some(view)),

@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use memchr::memmem;
 use wb_message::markers::{DIGEST_HEADER, DROPPED_MARK};
-use wb_message::{Block, CallPosition, Edit, Message, Pairing, Patch};
+use wb_message::{Block, CallPosition, Content, Edit, Message, Pairing, Patch};
 use wb_passes::Repair;
 use wb_record::{NotExpressible, items};
 
 use super::SessionRepair;
-use super::stage::{After, Current, Next, is_refused};
+use super::stage::{After, Current, Next, StageChanges, is_refused};
 use super::unreadable_lines::unreadable_bytes;
 use crate::dialects::SentAs;
 
@@ -44,7 +44,8 @@ fn is_in(call: CallPosition, messages: &[Message], hidden: &[u8]) -> bool {
 /// Repairs by a patch, with a user who speaks first if one is wanted and the format can hold one.
 fn patched_by(pairs: &Patch, current: &Current<'_>, hidden: &[u8]) -> Result<Next, NotExpressible> {
     let messages = current.messages();
-    if !is_refused(&current.sent.violations(&after(pairs.clone(), messages)), "user-first") {
+    let wants_user = || is_refused(&current.sent.violations(&after(pairs.clone(), messages)), "user-first");
+    if user_speaks_first(messages) || !wants_user() {
         return rendered(pairs.clone(), current, hidden);
     }
     // A log that can store no new message but a digest stores it as one.
@@ -58,6 +59,14 @@ fn patched_by(pairs: &Patch, current: &Current<'_>, hidden: &[u8]) -> Result<Nex
     })
 }
 
+/// Returns whether the first message with content, next to system texts, is a text of the user,
+/// which no patch of pairs removes.
+fn user_speaks_first(messages: &[Message]) -> bool {
+    let mut spoken = messages.iter().filter(|message| !matches!(message, Message::Custom { .. }));
+    let is_text = |content: &Content| content.texts().any(|text| !text.trim().is_empty());
+    spoken.next().is_some_and(|first| matches!(first, Message::User { content, .. } if is_text(content)))
+}
+
 /// Renders a patch, and reads the result if possible.
 fn rendered(patch: Patch, current: &Current<'_>, hidden: &[u8]) -> Result<Next, NotExpressible> {
     let patch = current.view.with_whole_records(patch);
@@ -68,16 +77,17 @@ fn rendered(patch: Patch, current: &Current<'_>, hidden: &[u8]) -> Result<Next, 
     }
     if !current.is_one_file()? {
         let messages = after(patch, current.messages());
-        return Ok(Next::step_to(SessionRepair::from_changes(changes), After::Messages(messages)));
+        let done = SessionRepair::from_changes(changes);
+        return Ok(Next::Step(Box::new(StageChanges { done, after: After::Messages(messages) })));
     }
-    let (document, view) = current.read_after(&changes)?;
-    let is_repaired = pairs_made_whole(&view.messages, &current.sent, hidden).is_none()
-        && current.sent.violations(&view.messages).len() <= current.violations().len();
+    let changed = current.read_after(&changes)?;
+    let is_repaired = pairs_made_whole(changed.messages(), &current.sent, hidden).is_none()
+        && changed.violations().len() <= current.violations().len();
     // If ids are missing, a reader can match a result to another call.
     if !is_repaired {
         return Err(current.refused("what would be written is read otherwise than it is meant"));
     }
-    Ok(Next::step_to(SessionRepair::from_changes(changes), After::Read(document, view)))
+    Ok(Next::step_to(SessionRepair::from_changes(changes), changed))
 }
 
 /// Returns messages after a patch, which keeps the pairs and so is never refused.
