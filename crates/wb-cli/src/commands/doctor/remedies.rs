@@ -1,7 +1,7 @@
 //! Finds the commands that help a session: each is planned first, and named only if it helps.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::Path;
 
 use wb_dialect::Violation;
 use wb_formats::{SentAs, SessionRepair, lone_surrogates, repair_checked};
@@ -20,18 +20,22 @@ const LEAST_SAVED: u64 = 10;
 /// The commands that change a session.
 #[derive(Debug)]
 struct Commands {
-    path: PathBuf,
-    window: String,
+    repair: String,
+    compact: String,
 }
 
 impl Commands {
-    fn repair(&self) -> String {
-        format!("wb repair {} {}", file_word(&self.path), place_word(&self.path, "repaired.jsonl"))
+    fn new(path: &Path, options: &str) -> Self {
+        let file = file_word(path);
+        let (repaired, compacted) = (place_word(path, "repaired.jsonl"), place_word(path, "compacted.jsonl"));
+        Self {
+            repair: format!("wb repair {file} {repaired}"),
+            compact: format!("wb compact {file} {compacted}{options}"),
+        }
     }
 
     fn compact(&self, more: &str) -> String {
-        let (file, place) = (file_word(&self.path), place_word(&self.path, "compacted.jsonl"));
-        format!("wb compact {file} {place}{}{more}", self.window)
+        format!("{}{more}", self.compact)
     }
 }
 
@@ -72,7 +76,7 @@ impl Remedies {
         let compacted = if is_large { try_compaction(session, &now) } else { Ok(None) };
         let is_left = now.violations().iter().any(|it| !repair.fixes(&it.rule));
         let forced = if is_left || asks_for_more { try_forced_compaction(session, &now) } else { None };
-        let commands = Commands { path: PathBuf::from(&session.file), window: session.policy.options() };
+        let commands = Commands::new(Path::new(&session.file), &session.policy.options());
         Self { commands, now, half_characters, repair, compacted, forced }
     }
 
@@ -84,7 +88,7 @@ impl Remedies {
     /// Returns the command that fixes violations of a rule.
     pub(crate) fn fix_rule(&self, rule: &str) -> Option<String> {
         if self.repair.fixes(rule) {
-            return Some(self.commands.repair());
+            return Some(self.commands.repair.clone());
         }
         let forced = self.forced.as_ref().filter(|it| !it.broken.contains(rule));
         forced.map(|_| self.commands.compact(" --force"))
@@ -106,17 +110,17 @@ impl Remedies {
             }
             _ => false,
         };
-        is_fixed.then(|| self.commands.repair())
+        is_fixed.then(|| self.commands.repair.clone())
     }
 
     /// Returns the command that fixes a request.
     pub(crate) fn fix_request(&self) -> String {
-        self.commands.repair()
+        self.commands.repair.clone()
     }
 
     /// Returns the command that replaces half characters.
     pub(crate) fn fix_half_characters(&self) -> Option<String> {
-        (self.repair.done.n_lone_surrogates > 0).then(|| self.commands.repair())
+        (self.repair.done.n_lone_surrogates > 0).then(|| self.commands.repair.clone())
     }
 
     /// Returns the command that fits the context into its window.
