@@ -1,5 +1,5 @@
-//! `cargo xtask layers`: dependencies point to a smaller layer, and those of the core outwards are
-//! few.
+//! `cargo xtask layers`: dependencies point to a smaller layer, those of the core outwards are few,
+//! and the lock file of the other workspace has them all.
 
 use std::path::Path;
 
@@ -85,9 +85,16 @@ const ROOMS: &[Room] = &[
     dev(XTASK),
 ];
 
+/// The lock file of the workspace that is checked apart.
+const OTHER_LOCK: &str = "fleet/Cargo.lock";
+
 /// Checks the workspace below the root.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
-    report("layers", &findings(&metadata(root)?))
+    let metadata = metadata(root)?;
+    let lock = std::fs::read_to_string(root.join(OTHER_LOCK));
+    let lock = lock.map_err(|error| format!("{OTHER_LOCK}: {error}"))?;
+    let found = findings(&metadata).into_iter().chain(unlocked(&metadata, &lock));
+    report("layers", &found.collect::<Vec<_>>())
 }
 
 /// Returns the names of all crates.
@@ -120,6 +127,23 @@ fn findings(metadata: &Value) -> Vec<String> {
     let unknown = names.filter(|name| find(name).is_none());
     let unknown = unknown.map(|name| format!("{name}: has no layer; give it one in xtask/src/layers.rs"));
     unknown.chain(packages.iter().flat_map(edges).filter_map(judge)).collect()
+}
+
+/// Finds what a lock file does not have of the dependencies of the crates in it.
+fn unlocked(metadata: &Value, lock: &str) -> Vec<String> {
+    let packages = metadata["packages"].as_array().map_or(&[][..], Vec::as_slice);
+    let locked =
+        |name: &str| lock.split("[[package]]").find(|it| it.contains(&format!("\nname = \"{name}\"\n")));
+    let is_missing = |edge: &Edge<'_>| {
+        let is_there =
+            |package: &str| ["\"", " "].iter().any(|end| package.contains(&format!(" \"{}{end}", edge.to)));
+        !edge.optional && locked(edge.from).is_some_and(|package| !is_there(package))
+    };
+    let missing = packages.iter().flat_map(edges).filter(is_missing);
+    let found = missing.map(|Edge { from, to, .. }| {
+        format!("{OTHER_LOCK}: {from} has no {to}; run `cargo update --workspace` next to it")
+    });
+    found.collect()
 }
 
 fn find(name: &str) -> Option<Room> {
@@ -235,6 +259,22 @@ mod tests {
         assert_eq!(check(XTASK, &["serde_json"]), [""; 0]);
         let found = check(XTASK, &["wb-message"]);
         assert_eq!(found, ["xtask -> wb-message: xtask depends on no crate of this workspace"]);
+    }
+
+    #[test]
+    fn a_dependency_that_the_other_lock_file_lacks_is_found() {
+        let metadata = json!({ "packages": [
+            package("wb-facts", &[("wb-shell", None), ("serde", None), ("wb-testkit", Some("dev"))]),
+            package("wb-agent", &[("tokio", None)]),
+        ]});
+        let lock =
+            "[[package]]\nname = \"wb-facts\"\nversion = \"0.1.0\"\ndependencies = [\n \"serde 1.0\",\n";
+        let found = unlocked(&metadata, lock);
+        assert_eq!(
+            found,
+            ["fleet/Cargo.lock: wb-facts has no wb-shell; run `cargo update --workspace` next to it"]
+        );
+        assert!(unlocked(&metadata, &format!("{lock} \"wb-shell\",\n]\n")).is_empty());
     }
 
     #[test]
