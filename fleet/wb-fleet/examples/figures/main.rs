@@ -78,8 +78,9 @@ fn memory_in_child(rows: usize) -> Result<(usize, f64), Box<dyn Error>> {
 
 /// Carries out all long runs, each in a process of its own.
 fn runs(python: &str, out: &str, sizes: [(usize, usize); 2], share: usize) -> Result<(), Box<dyn Error>> {
-    const ENGINES: [(&str, usize); 6] = [
+    const ENGINES: [(&str, usize); 7] = [
         ("generate", 1),
+        ("receive", 1),
         ("loop", 1),
         ("datafusion", 2),
         ("duckdb", 2),

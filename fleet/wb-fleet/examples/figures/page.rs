@@ -95,8 +95,8 @@ impl Page {
     fn long_runs(&self) -> String {
         let mut text = "## Long runs\n\nRows of all four formats, generated while they are analyzed: none is on a disk, and each differs. \
             DataFusion has two threads and generates each partition itself; DuckDB gets the rows from another process as a stream of \
-            Arrow, filters them in a query, and hands them to the function of the package for Python. The seconds for generating them are \
-            subtracted; those for the sum of the answers, which is equal in every order of the rows, are not. The lines of \
+            Arrow, filters them in a query, and hands them to the function of the package for Python. The seconds for generating them, \
+            or for receiving them from that process, are subtracted; those for the sum of the answers, which is equal in every order of the rows, are not. The lines of \
             [the runs](data/fleet-runs.tsv) have all figures.\n\n| sessions | bytes | parts | engine | partitions | s | MB/s of a core | share \
             of the loop | MB at 5 % · half · end · most | same answers |\n|---:|---:|---|---|---:|---:|---:|---:|---:|---|\n"
             .to_owned();

@@ -40,13 +40,14 @@ pub(crate) struct Group<'a> {
     pub(crate) mb: f64,
     /// The processor seconds in which the rows are generated.
     pub(crate) generating: f64,
+    /// The processor seconds in which another process receives them.
+    receiving: f64,
 }
 
 impl Group<'_> {
-    /// Returns the seconds of a run without those for its rows. DuckDB gets them from another
-    /// process.
+    /// Returns the seconds of a run without those for its rows: DuckDB receives them.
     pub(crate) fn net(&self, run: &RecordedRun) -> f64 {
-        if run.engine == "duckdb" { run.seconds } else { run.seconds - self.generating }
+        run.seconds - if run.engine == "duckdb" { self.receiving } else { self.generating }
     }
 
     pub(crate) fn bare(&self) -> Option<&RecordedRun> {
@@ -95,8 +96,10 @@ impl Recorded {
                 (it.rows, it.row_bytes, &it.parts) == (run.rows, run.row_bytes, &run.parts)
                     && it.engine != "generate"
             };
-            let runs = self.runs.iter().filter(same).collect();
-            groups.push(Group { runs, mb: run.mb, generating: run.seconds });
+            let (received, runs): (Vec<_>, Vec<_>) =
+                self.runs.iter().filter(same).partition(|it| it.engine == "receive");
+            let receiving = received.first().map_or(0.0, |it| it.seconds);
+            groups.push(Group { runs, mb: run.mb, generating: run.seconds, receiving });
         }
         groups
     }

@@ -43,11 +43,24 @@ with pa.ipc.new_stream(sys.stdout.buffer, answers.schema) as out:
 print(time.process_time(), file=sys.stderr)
 ";
 
+/// Reads rows and does nothing with them.
+const RECEIVE: &str = "
+import sys, time
+import pyarrow as pa
+rows = pa.ipc.open_stream(sys.stdin.buffer)
+pa.ipc.new_stream(sys.stdout.buffer, rows.schema).close()
+for batch in rows:
+    pass
+print(time.process_time(), file=sys.stderr)
+";
+
 /// The program that analyzes the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Engine {
     /// Nothing does: they are generated only.
     Generate,
+    /// Nothing does: Python receives them from another process.
+    Receive,
     /// A loop of Rust.
     Loop,
     /// DataFusion with two threads.
@@ -57,8 +70,9 @@ pub(crate) enum Engine {
 }
 
 impl Engine {
-    pub(crate) const ALL: [(&'static str, Self); 4] = [
+    pub(crate) const ALL: [(&'static str, Self); 5] = [
         ("generate", Self::Generate),
+        ("receive", Self::Receive),
         ("loop", Self::Loop),
         ("datafusion", Self::DataFusion),
         ("duckdb", Self::DuckDb),
@@ -66,7 +80,7 @@ impl Engine {
 
     fn parse(word: &str) -> Outcome<Self> {
         let found = Self::ALL.into_iter().find(|(name, _)| *name == word);
-        Ok(found.ok_or("the engine is generate, loop, datafusion or duckdb")?.1)
+        Ok(found.ok_or("the engine is generate, receive, loop, datafusion or duckdb")?.1)
     }
 }
 
@@ -148,7 +162,8 @@ pub(crate) fn record(data: &Path, python: &str, words: &[&str]) -> Outcome<()> {
         Engine::Generate => generate(&run, &mut memory),
         Engine::Loop => bare(&run, &mut memory),
         Engine::DataFusion => datafusion(&run, &mut memory),
-        Engine::DuckDb => duckdb(&run, python, &mut memory),
+        Engine::Receive => python_process(&run, python, RECEIVE, &mut memory),
+        Engine::DuckDb => python_process(&run, python, DUCKDB, &mut memory),
     }?;
     let Measured { sum, n_bytes, seconds } = done;
     let (wall, peak) = (start.elapsed().as_secs_f64(), memory.peak);
@@ -246,15 +261,15 @@ async fn query(run: &Run, memory: &mut Memory) -> Outcome<Sum> {
     Ok(sum)
 }
 
-/// Pipes rows of a second process through DuckDB; its figures are those of its process alone.
-fn duckdb(run: &Run, python: &str, memory: &mut Memory) -> Outcome<Measured> {
+/// Pipes rows of a second process through a script; the figures are those of its process alone.
+fn python_process(run: &Run, python: &str, script: &str, memory: &mut Memory) -> Outcome<Measured> {
     let Rows { n, n_bytes } = run.rows;
     let mut rows = Command::new(std::env::current_exe()?)
         .args(["rows", &n.to_string(), &n_bytes.to_string()])
         .stdout(Stdio::piped())
         .spawn()?;
     let mut engine = Command::new(python)
-        .args(["-c", DUCKDB, &run.options(), &run.partitions.to_string()])
+        .args(["-c", script, &run.options(), &run.partitions.to_string()])
         .stdin(rows.stdout.take().ok_or("no rows")?)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
