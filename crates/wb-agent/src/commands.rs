@@ -101,7 +101,7 @@ pub fn undo(agent: &mut Agent) -> Result<String, AgentError> {
     }
     let tokens = agent.estimate().context_tokens;
     let over = match agent.limit_tokens() {
-        Some(limit) if tokens > limit => "; that is over the limit, so that the next request compacts again",
+        Some(limit) if tokens > limit => "; that is over the limit: the next request compacts again",
         _ => "",
     };
     Ok(format!("taken back: {} tokens in {} messages{over}", grouped(tokens), n_messages(agent)))

@@ -28,6 +28,10 @@ use crate::word_wrap::WordWrap;
 const NEWEST: &str = "newest";
 /// The pause after each step of the demo, of which there are about forty.
 const DEMO_PAUSE: Duration = Duration::from_millis(1_300);
+/// The characters of a line that shows the beginning of a text, where there is no terminal, and the
+/// fewest of the text.
+const LINE_CHARS: usize = 110;
+const LEAST_CHARS: usize = 20;
 
 /// Works in one folder with five tools, for hours inside a small window; without --model offline
 /// and for nothing.
@@ -103,8 +107,8 @@ async fn run(args: &Args) -> Result<(), AgentError> {
         prompted(&mut agent, prompt).await?;
         return agent.sync();
     }
-    println!("{} · {} · /help shows the commands", agent.folder().display(), args.model);
-    println!("{}", commands::context(&mut agent));
+    say(&format!("{} · {} · /help shows the commands", agent.folder().display(), args.model));
+    say(&commands::context(&mut agent));
     let mut lines = Lines::start(earlier_prompts(&agent));
     while let Some(line) = lines.next_line().await {
         if Command::parse(&line) == Command::Demo {
@@ -132,7 +136,7 @@ async fn play_demo(is_watched: bool) -> Result<(), AgentError> {
     let folder = std::env::temp_dir().join(format!("wb-agent-demo-{}", std::process::id()));
     let mut agent = demo::begin(&folder)?;
     for text in demo::PROMPTS {
-        println!("> {text}");
+        say(&format!("> {text}"));
         let cancel = CancellationToken::new();
         let show = &mut |event: Event<'_>| {
             show(&event);
@@ -141,14 +145,14 @@ async fn play_demo(is_watched: bool) -> Result<(), AgentError> {
             }
         };
         let ended = stoppable(&cancel, agent.prompt(text, &cancel, show)).await?;
-        println!("{}", TEXT.lock().unwrap_or_else(PoisonError::into_inner).finish());
+        say("");
         if ended == Ended::Stopped {
             break;
         }
     }
-    println!("\nThe window after the hour:\n{}\n", commands::context(&mut agent));
-    println!("{}\n", commands::why(&agent));
-    println!("And undone: {}\n{}", commands::undo(&mut agent)?, commands::context(&mut agent));
+    say(&format!("\nThe window after the hour:\n{}\n", commands::context(&mut agent)));
+    say(&format!("{}\n", commands::why(&agent)));
+    say(&format!("And undone: {}\n{}", commands::undo(&mut agent)?, commands::context(&mut agent)));
     drop(agent);
     let what = folder.display().to_string();
     std::fs::remove_dir_all(&folder).map_err(|source| AgentError::File { what, source })
@@ -207,24 +211,26 @@ async fn obey(agent: &mut Agent, line: &str) -> Result<bool, AgentError> {
     match Command::parse(line) {
         Command::Nothing | Command::Demo => {}
         Command::Quit => return Ok(false),
-        Command::Help => println!("{}", commands::HELP),
-        Command::Unknown(name) => println!("there is no {name}; /help shows the commands"),
-        Command::Context => println!("{}", commands::context(agent)),
-        Command::Why => println!("{}", commands::why(agent)),
-        Command::Recall(words) => println!("{}", commands::recall(agent, words)?),
-        Command::Undo => println!("{}", commands::undo(agent)?),
+        Command::Help => say(commands::HELP),
+        Command::Unknown(name) => say(&format!("there is no {name}; /help shows the commands")),
+        Command::Context => say(&commands::context(agent)),
+        Command::Why => say(&commands::why(agent)),
+        Command::Recall(words) => say(&commands::recall(agent, words)?),
+        Command::Undo => say(&commands::undo(agent)?),
         Command::Branch(entry) => match commands::branch(agent, entry).await {
-            Err(error @ AgentError::Session(_)) => println!("{error}"),
-            done => println!("{}", done?),
+            Err(error @ AgentError::Session(_)) => say(&error.to_string()),
+            done => say(&done?),
         },
         Command::Compact(instructions) => {
             let cancel = CancellationToken::new();
             let done = stoppable(&cancel, commands::compact(agent, instructions, &cancel)).await?;
-            println!("{done}");
+            say(&done);
         }
         Command::Prompt(text) => match prompted(agent, text).await {
-            Err(AgentError::Model(error)) => println!("\nthe model failed: {error}; what was said is kept"),
-            Err(error @ AgentError::TooLarge { .. }) => println!("\n{error}"),
+            Err(AgentError::Model(error)) => {
+                say(&format!("\nthe model failed: {error}; what was said is kept"));
+            }
+            Err(error @ AgentError::TooLarge { .. }) => say(&format!("\n{error}")),
             done => done?,
         },
     }
@@ -234,8 +240,7 @@ async fn obey(agent: &mut Agent, line: &str) -> Result<bool, AgentError> {
 async fn prompted(agent: &mut Agent, text: &str) -> Result<(), AgentError> {
     let cancel = CancellationToken::new();
     let ended = stoppable(&cancel, agent.prompt(text, &cancel, &mut |event| show(&event))).await?;
-    print!("{}", TEXT.lock().unwrap_or_else(PoisonError::into_inner).finish());
-    println!("{}", if ended == Ended::Stopped { "\n[stopped]" } else { "" });
+    say(if ended == Ended::Stopped { "\n[stopped]" } else { "" });
     Ok(())
 }
 
@@ -250,28 +255,40 @@ async fn stoppable<T>(cancel: &CancellationToken, work: impl Future<Output = T>)
     }
 }
 
-/// The text of the model, wrapped at the width of the terminal.
+/// What is printed, wrapped at the width of the terminal.
 static TEXT: LazyLock<Mutex<WordWrap>> = LazyLock::new(|| {
     let columns = std::io::stdout().is_terminal().then(terminal_size).flatten();
     Mutex::new(WordWrap::new(columns.map(|(columns, _)| usize::from(columns.0))))
 });
 
+/// Prints the rest of the line, then a text and a line end.
+fn say(text: &str) {
+    let mut wrap = TEXT.lock().unwrap_or_else(PoisonError::into_inner);
+    println!("{}{}{}", wrap.finish(), wrap.push(text), wrap.finish());
+}
+
+/// Returns the beginning of a text that fits on the line behind some columns.
+fn head(text: &str, behind: usize) -> String {
+    let wrap = TEXT.lock().unwrap_or_else(PoisonError::into_inner);
+    one_line(text, wrap.columns().unwrap_or(LINE_CHARS).saturating_sub(behind).max(LEAST_CHARS))
+}
+
 fn show(event: &Event<'_>) {
-    let mut text = TEXT.lock().unwrap_or_else(PoisonError::into_inner);
     match event {
-        Event::Text(delta) => print!("{}", text.push(delta)),
-        _ => print!("{}", text.finish()),
-    }
-    match event {
-        Event::Call { name, input } => println!("\n· {name} {}", one_line(&input.to_string(), 100)),
+        Event::Text(delta) => {
+            print!("{}", TEXT.lock().unwrap_or_else(PoisonError::into_inner).push(delta));
+        }
+        Event::Call { name, input } => {
+            say(&format!("\n· {name} {}", head(&input.to_string(), name.len() + 3)));
+        }
         Event::Result(output) => {
             let mark = if output.is_error { '✗' } else { ' ' };
-            let n_bytes = grouped(output.text.len() as u64);
-            println!("{mark} {n_bytes} bytes: {}", one_line(&output.text, 90));
+            let start = format!("{mark} {} bytes: ", grouped(output.text.len() as u64));
+            say(&format!("{start}{}", head(&output.text, start.len())));
         }
-        Event::CompactedByHook(entry) => println!("\n⟲ compacted by a hook, in entry {entry}"),
-        Event::Compacted(report) => println!("\n⟲ {}", grouped_in(&report.to_string())),
-        _ => {}
+        Event::CompactedByHook(entry) => say(&format!("\n⟲ compacted by a hook, in entry {entry}")),
+        Event::Compacted(report) => say(&format!("\n⟲ {}", grouped_in(&report.to_string()))),
+        _ => print!("{}", TEXT.lock().unwrap_or_else(PoisonError::into_inner).finish()),
     }
     let _ = std::io::stdout().flush();
 }
