@@ -121,6 +121,11 @@ impl Facts {
         self.overtake(|shown| shown.is_of(path));
         self.mentions.overtake_lines(|line| starts_with_path(line, path));
         self.files.take_in(effect, at);
+        if matches!(effect, Effect::Deleted(_) | Effect::Moved { .. }) {
+            self.ticked.take_if(|list| {
+                list.text.inspect().split(TICKED_LAST).next().is_some_and(|of| is_same_file(of, path))
+            });
+        }
         let turn = self.turns.current();
         match effect {
             Effect::Wrote(path) => turn.changes(path, "written"),
@@ -151,6 +156,12 @@ impl Facts {
                 false
             }
             Outcome::NotThere => false,
+            Outcome::NotRun => {
+                let mut run = Run::new(what, subject, at).ended(verdict.to_string(), verdict.why.clone());
+                run.is_notable = !verdict.why.is_empty();
+                self.turns.current().ran(run);
+                false
+            }
             Outcome::Ok => {
                 let is_whole = part == subject;
                 let settled = self.failures.settled_by(part, if is_whole { checks } else { &[] });
@@ -196,6 +207,10 @@ impl Facts {
     pub(super) fn ran(&mut self, command: &str, output: &str, reported: Reported, at: u32) {
         let command = Command::parse(command);
         let verdict = judge_command(Some(&command), output, reported);
+        if verdict.outcome == Outcome::NotRun {
+            self.settle([command.subject(); 2], command.text, &verdict, output, &[], at);
+            return;
+        }
         let effects = command.effects();
         self.ledger.ran(&command, &effects, output, verdict.outcome, at);
         let subject = command.subject();

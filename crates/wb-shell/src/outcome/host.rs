@@ -24,17 +24,20 @@ pub enum Outcome {
     Ok,
     /// Failure.
     Failed,
-    /// Unknown: nothing was tested, the call still runs, or it was not run.
+    /// Unknown: nothing was tested, the call still runs, or it was aborted.
     Unknown,
+    /// Refused or canceled before it ran.
+    NotRun,
     /// The path or name does not exist, which is not a failure worth reporting.
     NotThere,
 }
 
 impl Outcome {
-    const NAMES: [(Self, &str); 4] = [
+    const NAMES: [(Self, &str); 5] = [
         (Self::Ok, "ok"),
         (Self::Failed, "failed"),
         (Self::NotThere, "not there"),
+        (Self::NotRun, "not run"),
         (Self::Unknown, "outcome unknown"),
     ];
 
@@ -214,8 +217,19 @@ fn exit_code(line: &str) -> Option<i32> {
     rest[..n_bytes].parse().ok()
 }
 
+impl HostReport<'_> {
+    /// Returns whether the host says in place of an output that it did not run the call.
+    pub(crate) fn is_not_run(&self) -> bool {
+        const STARTS: [&str; 3] =
+            ["The user doesn't want to", "<tool_use_error>Cancelled", "Claude requested permissions"];
+        let body = self.body.trim_start();
+        let is_of_host = self.ended_well == Some(false) && self.exit.is_none();
+        is_of_host && STARTS.iter().any(|start| body.starts_with(start))
+    }
+}
+
 /// Returns whether a call was refused, aborted or left running.
-pub(crate) fn is_not_run(body: &str) -> bool {
+pub(crate) fn is_unfinished(body: &str) -> bool {
     const STARTS: [&str; 13] = [
         "The user doesn't want to",
         "[Request interrupted",

@@ -11,8 +11,8 @@ mod reading;
 
 use wb_message::markers::CLEARED_TOOL_RESULT;
 
-use self::host::{HostReport, is_not_found, is_not_run};
-use self::reading::{Reading, TESTED, cut};
+use self::host::{HostReport, is_not_found, is_unfinished};
+use self::reading::{N_WHY, Reading, TESTED, cut};
 use crate::Command;
 use crate::kind::{ExitOneMeans, Kind, VisibleOutput};
 
@@ -37,7 +37,12 @@ pub fn judge_command<'a>(command: Option<&Command<'_>>, output: &'a str, reporte
         let is_known = host.ended_well.is_some() && kind.is_none_or(|kind| !kind.masks_exit_code);
         return host.verdict(if is_known { Outcome::Ok } else { Outcome::Unknown });
     }
-    if is_not_run(host.body) {
+    if host.is_not_run() {
+        // What the host adds to its own words.
+        let why = host.body.trim().lines().skip(1).filter(|line| !line.trim().is_empty());
+        return Verdict { why: why.take(N_WHY).map(cut).collect(), ..host.verdict(Outcome::NotRun) };
+    }
+    if is_unfinished(host.body) {
         return host.verdict(Outcome::Unknown);
     }
     match kind {
@@ -331,7 +336,9 @@ mod tests {
         check("npm test", "x\n\nCommand aborted", Reported::Error, Outcome::Unknown);
         check("npm test | tail", CLEARED_TOOL_RESULT, Reported::Ok, Outcome::Unknown);
         check("./run.sh", "working", Reported::Nothing, Outcome::Unknown);
-        check_tool("The user doesn't want to proceed with this tool use.", Reported::Error, Outcome::Unknown);
+        check_tool("The user doesn't want to proceed with this tool use.", Reported::Error, Outcome::NotRun);
+        check("git commit", "The user doesn't want to proceed.\nnot yet", Reported::Error, Outcome::NotRun);
+        check("./say", "Exit code 1\nThe user doesn't want to proceed.", Reported::Error, Outcome::Unknown);
     }
 
     #[test]

@@ -59,3 +59,19 @@ fn the_last_status_is_listed_until_it_may_have_changed() {
     let found = wb_facts::audit(&first, &facts);
     assert!(found.is_empty(), "{found:?}");
 }
+
+#[test]
+fn a_call_that_was_refused_did_nothing_and_the_words_stay_those_of_the_result() {
+    let refused = "The user doesn't want to proceed with this tool use. The tool use was rejected.\nno, I did not say commit anything";
+    for call in ["bash(git commit -am 'Fix the reader')", "edit(src/a.rs)", "bash(rm src/a.rs)"] {
+        let talk = script(&format!(r#"u"Fix it." a:{call} t!"{refused}" a"I wait." u"Is it elsewhere?""#));
+        let text = digest(&talk, None);
+        for claim in ["committed", "edited src/a.rs", "deleted src/a.rs", "The user's answer"] {
+            assert!(!text.contains(claim), "{call}: {text}");
+        }
+        assert!(
+            text.contains("not run") && text.contains("no, I did not say commit anything"),
+            "{call}: {text}"
+        );
+    }
+}

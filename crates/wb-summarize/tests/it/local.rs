@@ -414,4 +414,8 @@ fn a_list_in_a_file_has_its_last_ticked_task() {
     assert!(lines(&first, "- No list").is_empty(), "{first}");
     let next = digest(&script("u\"Go on.\" a:read(src/a.rs) t"), Some(&first));
     assert_eq!(lines(&next, "- Task list"), [[list, "sum the cart"].concat()]);
+    for gone in ["rm /p/docs/plan.md 2>/dev/null; echo done", "git mv docs/plan.md docs/old.md"] {
+        let gone = digest(&script(&format!("u\"Go on.\" a:bash({gone}) t\"done\"")), Some(&first));
+        assert!(lines(&gone, "- Task list").is_empty(), "{gone}");
+    }
 }

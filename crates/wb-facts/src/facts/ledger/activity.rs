@@ -166,7 +166,7 @@ impl ActivityLog {
             Outcome::Ok => ends.ok = Some(at),
             Outcome::Failed => ends.failed = Some(at),
             Outcome::Unknown => ends.unsure = Some(at),
-            Outcome::NotThere => {}
+            Outcome::NotThere | Outcome::NotRun => {}
         }
     }
 
