@@ -52,11 +52,17 @@ impl MessageLog {
         if has_digest {
             return n_last;
         }
+        n_last.max(self.n_known(messages))
+    }
+
+    /// Returns the number of leading messages that are system texts, or repeat any earlier ones.
+    pub(crate) fn n_known(&mut self, messages: &[Message]) -> usize {
         self.update_keys();
-        let is_known = |(new, message): &(&Fingerprint, &Message)| {
-            markers::is_pinned(message) || new.keys_of_earlier().iter().any(|key| self.known.contains(key))
+        let is_known = |message: &&Message| {
+            let keys = || Fingerprint::new(message).keys_of_earlier();
+            markers::is_pinned(message) || keys().iter().any(|key| self.known.contains(key))
         };
-        n_last.max(new.iter().zip(messages).take_while(is_known).count())
+        messages.iter().take_while(is_known).count()
     }
 
     /// Adds the keys of new messages.

@@ -117,8 +117,11 @@ pub fn collect_facts(
 
 fn next_segment(messages: Vec<Message>, log: &mut MessageLog) -> Segment {
     let n_seen = if log.is_begun() {
-        let n_synthetic = n_synthetic(&messages);
-        n_synthetic + log.n_seen(&messages[n_synthetic..], n_synthetic > 0)
+        // Some agents repeat system texts before the digest.
+        let n_before = if n_synthetic(&messages) > 0 { 0 } else { log.n_known(&messages) };
+        let n_synthetic = n_synthetic(&messages[n_before..]);
+        let n_before = if n_synthetic > 0 { n_before + n_synthetic } else { 0 };
+        n_before + log.n_seen(&messages[n_before..], n_before > 0)
     } else {
         0
     };
@@ -158,6 +161,19 @@ mod tests {
         let messages: Vec<Message> = session.messages().cloned().collect();
         assert_eq!(messages, [first, second[3..].to_vec()].concat());
         assert_eq!(session.n_native(), 1);
+    }
+
+    #[test]
+    fn messages_kept_behind_repeated_system_texts_and_a_digest_are_seen() {
+        let system = || Message::custom("developer", "Be brief.");
+        let rules = || Message::user("The rules of the project.");
+        let summary = Message::CompactionSummary { summary: "They read.".into(), tokens_before: 9 };
+        let first =
+            [vec![system(), rules(), Message::user("go")], step("a").into(), step("b").into()].concat();
+        let second =
+            [vec![system(), rules(), summary], step("b").into(), vec![Message::user("more")]].concat();
+        let segments = segments([first, second].into_iter());
+        assert_eq!(segments[1].n_seen, 5);
     }
 
     #[test]
