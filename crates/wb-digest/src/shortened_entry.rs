@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use wb_message::markers::CLIP_MARK;
 use wb_message::text::{head, one_line, tail};
 
-use crate::labels::{ANSWER, COMMAND, FILES, FIRST, LISTS, PROGRESS, REPLY, TURN};
+use crate::labels::{ANSWER, ARROW, COMMAND, FILES, FIRST, LISTS, PROGRESS, REPLY, TURN};
 use wb_message::excerpt::{both_ends, excerpt};
 
 /// The minimum characters of a reply that shows its start and its end.
@@ -101,7 +101,7 @@ fn push_newest(out: &mut String, lines: &str, mut left: usize) -> usize {
     let n_fitting = lines.iter().rev().take_while(|line| take(&mut left, line.chars().count() + 1)).count();
     let (before, fitting) = lines.split_at(lines.len() - n_fitting);
     if let Some(line) = before.last().filter(|_| left > LEAST_LINE_CHARS) {
-        let cut = one_line(line.trim_start(), left - 3);
+        let cut = cut_step(line.trim_start(), left - 3);
         left -= cut.chars().count() + 3;
         out.extend(["\n  ", &cut]);
     }
@@ -109,6 +109,16 @@ fn push_newest(out: &mut String, lines: &str, mut left: usize) -> usize {
         out.extend(["\n", line]);
     }
     left
+}
+
+/// Shortens a step; the outcome of a command says more than the rest of the command.
+fn cut_step(line: &str, max_chars: usize) -> String {
+    let Some((command, outcome)) = line.split_once(ARROW).filter(|_| line.starts_with(COMMAND)) else {
+        return one_line(line, max_chars);
+    };
+    let outcome = one_line(outcome, max_chars / 2);
+    let left = max_chars.saturating_sub(outcome.chars().count() + ARROW.chars().count());
+    [&one_line(command, left), ARROW, &outcome].concat()
 }
 
 /// Subtracts `n` from what is left; returns whether there was enough.
@@ -206,6 +216,9 @@ mod tests {
             let turn = short_turn("- Turn 4:", files, max_chars);
             assert!(turn.ends_with(end) && turn.chars().count() < max_chars, "{turn}");
         }
+        let failed = format!("  $ make {} → failed (exit 2): a.c:3", "x".repeat(300));
+        let turn = short_turn("- Turn 4:", &failed, 100);
+        assert!(turn.contains("  $ make x") && turn.ends_with("… → failed (exit 2): a.c:3"), "{turn}");
         let turn = short_turn("- Turn 4:", &format!("  {}\n  $ make → ok", "x".repeat(300)), 160);
         assert!(turn.chars().count() == 159, "{turn}");
     }
