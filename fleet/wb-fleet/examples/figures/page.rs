@@ -1,5 +1,6 @@
 //! The page.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use wb_message::number::grouped;
@@ -96,38 +97,40 @@ impl Page {
         let mut text = "## Long runs\n\nRows of all four formats, generated while they are analyzed: none is on a disk, and each differs. \
             DataFusion has two threads and generates each partition itself; DuckDB gets the rows from another process as a stream of \
             Arrow, filters them in a query, and hands them to the function of the package for Python. The seconds for generating them, \
-            or for receiving them from that process, are subtracted; those for the sum of the answers, which is equal in every order of the rows, are not. The lines of \
-            [the runs](data/fleet-runs.tsv) have all figures.\n\n| sessions | bytes | parts | engine | partitions | s | MB/s of a core | share \
-            of the loop | MB at 5 % · half · end · most | same answers |\n|---:|---:|---|---|---:|---:|---:|---:|---:|---|\n"
+            or for receiving them from that process, are subtracted; those for the sum of the answers, which is equal in every order \
+            of the rows, are not. Engines are shown by their share of the loop's throughput, memory in MB after 5 % of the rows and at \
+            the end. [The runs](data/fleet-runs.tsv) have all figures.\n\n| sessions | bytes | parts | loop, MB/s | DataFusion with 1 · \
+            2 · 7 partitions | DuckDB | memory: loop · DataFusion · DuckDB | answers |\n|---:|---:|---|---:|---|---|---|---|\n"
             .to_owned();
-        for group in self.recorded.groups() {
-            for run in &group.runs {
-                text.push_str(&self.long_run(&group, run));
-            }
-        }
+        self.recorded.groups().iter().for_each(|group| text.push_str(&self.long_run(group)));
         text
     }
 
-    fn long_run(&self, group: &Group<'_>, run: &RecordedRun) -> String {
-        let seconds = group.net(run);
+    fn long_run(&self, group: &Group<'_>) -> String {
+        let find = |engine: &str, partitions: usize| {
+            group.runs.iter().find(|it| it.engine == engine && it.partitions == partitions).copied()
+        };
         let bare = group.bare();
-        let share = bare.map(|bare| group.net(bare) / seconds * 100.0);
-        let is_same = bare.map(|bare| bare.sum == run.sum && bare.errors == run.errors);
-        let memory = self.recorded.memory(run).unwrap_or_default().map(|mb| format!("{mb:.0}")).join(" · ");
+        let share = |run: Option<&RecordedRun>| {
+            let share = bare.zip(run).map(|(bare, run)| group.net(bare) / group.net(run) * 100.0);
+            share.map_or_else(|| "–".to_owned(), |share| format!("{share:.0} %"))
+        };
+        let memory = |run: Option<&RecordedRun>| {
+            let mb = run.and_then(|run| self.recorded.memory(run));
+            mb.map_or_else(|| "–".to_owned(), |[first, last]| format!("{first:.0} to {last:.0}"))
+        };
+        let answers: HashSet<_> = group.runs.iter().map(|run| (&run.sum, run.errors)).collect();
+        let (engines, duckdb) = ([1, 2, 7].map(|n| find("datafusion", n)), find("duckdb", 2));
         format!(
-            "| {} | {} | {} | {} | {} | {seconds:.0} | {:.1} | {} | {memory} | {} |\n",
-            grouped(run.rows as u64),
-            grouped(run.row_bytes as u64),
-            if run.parts == ALL { "all" } else { &run.parts },
-            run.engine,
-            run.partitions,
-            group.mb / seconds,
-            share.map_or_else(|| "–".to_owned(), |share| format!("{share:.0} %")),
-            match is_same {
-                Some(true) => "yes",
-                Some(false) => "**no**",
-                None => "–",
-            }
+            "| {} | {} | {} | {} | {} | {} | {} | {} |\n",
+            grouped(group.rows as u64),
+            grouped(group.row_bytes as u64),
+            if group.parts == ALL { "all" } else { group.parts },
+            bare.map_or_else(|| "–".to_owned(), |bare| format!("{:.0}", group.mb / group.net(bare))),
+            engines.map(share).join(" · "),
+            share(duckdb),
+            [bare, engines[1], duckdb].map(memory).join(" · "),
+            if answers.len() == 1 { "equal" } else { "**differ**" },
         )
     }
 

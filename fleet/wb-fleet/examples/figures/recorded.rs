@@ -35,6 +35,9 @@ pub(crate) struct Recorded {
 /// Runs over the same rows with the same parts.
 #[derive(Clone, Debug)]
 pub(crate) struct Group<'a> {
+    pub(crate) rows: usize,
+    pub(crate) row_bytes: usize,
+    pub(crate) parts: &'a str,
     pub(crate) runs: Vec<&'a RecordedRun>,
     /// The MB of JSON.
     pub(crate) mb: f64,
@@ -99,19 +102,19 @@ impl Recorded {
             let (received, runs): (Vec<_>, Vec<_>) =
                 self.runs.iter().filter(same).partition(|it| it.engine == "receive");
             let receiving = received.first().map_or(0.0, |it| it.seconds);
-            groups.push(Group { runs, mb: run.mb, generating: run.seconds, receiving });
+            let RecordedRun { rows, row_bytes, ref parts, mb, seconds: generating, .. } = *run;
+            groups.push(Group { rows, row_bytes, parts, runs, mb, generating, receiving });
         }
         groups
     }
 
-    /// Returns the memory of a run after the first twentieth, the half and all of the rows, and the
-    /// most.
-    pub(crate) fn memory(&self, run: &RecordedRun) -> Option<[f64; 4]> {
+    /// Returns the memory of a run after the first twentieth of the rows and after all.
+    pub(crate) fn memory(&self, run: &RecordedRun) -> Option<[f64; 2]> {
         let RecordedRun { engine, partitions, parts, rows, row_bytes, .. } = run;
         let name = format!("{engine} {partitions} {parts} {rows} {row_bytes}");
-        let samples: Vec<f64> = self.samples.iter().filter(|it| it.run == name).map(|it| it.mb).collect();
-        let (first, last) = (samples.first()?, samples.last()?);
-        Some([*first, samples[samples.len() / 2], *last, samples.iter().copied().fold(0.0, f64::max)])
+        let mut samples = self.samples.iter().filter(|it| it.run == name).map(|it| it.mb);
+        let first = samples.next()?;
+        Some([first, samples.next_back().unwrap_or(first)])
     }
 
     /// Returns the throughput of each run of the loop with some parts, in MB a second.
