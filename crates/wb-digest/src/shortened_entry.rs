@@ -116,9 +116,9 @@ fn cut_step(line: &str, max_chars: usize) -> String {
     let Some((command, outcome)) = line.split_once(ARROW).filter(|_| line.starts_with(COMMAND)) else {
         return one_line(line, max_chars);
     };
-    let outcome = one_line(outcome, max_chars / 2);
-    let left = max_chars.saturating_sub(outcome.chars().count() + ARROW.chars().count());
-    [&one_line(command, left), ARROW, &outcome].concat()
+    let room = max_chars.saturating_sub(ARROW.chars().count());
+    let outcome = one_line(outcome, (room / 2).max(room.saturating_sub(command.chars().count())));
+    [&one_line(command, room - outcome.chars().count().min(room)), ARROW, &outcome].concat()
 }
 
 /// Subtracts `n` from what is left; returns whether there was enough.

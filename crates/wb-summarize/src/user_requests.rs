@@ -128,8 +128,8 @@ fn by_form<'f>(
         }
         match forms.get_mut(&form(turn)) {
             Some(0) | None => {}
-            // One nod says nothing without a question.
-            Some(1) if is_nod(turn) => {}
+            // Nods say nothing without a question.
+            Some(_) if is_nod(turn) => {}
             Some(times) => out.push(Request { turn, times: take(times) - 1 }),
         }
     }
