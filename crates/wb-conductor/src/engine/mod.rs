@@ -460,7 +460,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             None if self.is_forced() => self.forced_cut(places).max(self.cut_inside(places, by_tokens)),
             None => by_tokens(),
         };
-        let cut = self.within_recent(step, cut);
+        let cut = self.within_recent(step, self.past_fixed_outputs(places, cut));
         let kept = self.prompt_to_keep(step, places, cut);
         let kept_tokens = kept.map_or(0, |at| places.weight(at));
         // A head of digests and restored files is folded only to make room, if one digest is
@@ -484,6 +484,20 @@ impl<'a, 'p> StepRunner<'a, 'p> {
     fn within_recent(&self, step: DigestStep, cut: usize) -> usize {
         let last = self.draft.len().saturating_sub(step.min_recent_messages);
         if cut <= last { cut } else { self.draft.pairing().legal_at_or_before(last).unwrap_or(0) }
+    }
+
+    /// Moves a cut to the end if outputs behind it do not fit and no step can shorten them.
+    fn past_fixed_outputs(&self, places: &Places, cut: usize) -> usize {
+        if self.draft.input.fixed.is_empty() {
+            return cut;
+        }
+        let view = self.draft.view();
+        let fixed = (cut..self.draft.len()).filter(|at| view.is_fixed(*at));
+        let n_tokens: u64 = fixed.map(|at| places.weight(at)).sum();
+        let has_prompt = places.prompt.is_some_and(|at| at >= cut);
+        let is_stuck = n_tokens > 0 && !self.fits(n_tokens + LEAST_DIGEST_TOKENS);
+        let is_free = !has_prompt && self.draft.pairing().in_flight().is_none();
+        if is_free && is_stuck && self.budget.has_target() { self.draft.len() } else { cut }
     }
 
     fn is_news(&self, at: usize) -> bool {

@@ -271,3 +271,15 @@ fn a_body_that_its_session_cannot_replace_stays_as_it_is() {
         assert!(after.iter().all(is_whole) && report.previewed.is_empty(), "{report}");
     }
 }
+
+#[test]
+fn an_output_that_cannot_be_shortened_and_does_not_fit_is_folded() {
+    let shell = Message::bash("find .", "./src/a.rs and more\n".repeat(1_600), Some(0));
+    let said = [Message::user("Build it."), Message::assistant("Done."), Message::user("ok"), shell];
+    for opts in [AUTO, CondenseOpts { force: true, ..AUTO }] {
+        let mut after = said.to_vec();
+        let opts = CondenseOpts { fixed: vec![3].into(), ..opts };
+        let report = compact_locally(&mut after, &window(8_000), &opts);
+        assert!(report.irreducible.is_none() && report.folded == 4 && after.len() == 1, "{report}");
+    }
+}
