@@ -1,5 +1,7 @@
 //! Short answers of the user, and the questions that they answer.
 
+use std::collections::BTreeSet;
+
 use wb_message::text::{one_line, tail};
 
 use crate::host_words::NODS;
@@ -18,6 +20,13 @@ const END_BYTES: usize = 600;
 /// question.
 const QUESTION_CHARS: usize = 160;
 const TO_CHARS: usize = 120;
+/// The bytes at the end of a reply in which options are searched, and the most of them that an
+/// answer names, each with so many characters.
+const OPTIONS_BYTES: usize = 2_000;
+const MOST_OPTIONS: usize = 3;
+const OPTION_CHARS: usize = 100;
+/// The signs before an option.
+const MARKUP: &[char] = &[' ', '*', '-', '#', '>', '('];
 
 /// Words that open any answer, and words that do so before a comma or the end.
 const OPENS: [&str; 4] = ["yes", "yep", "yeah", "yup"];
@@ -86,7 +95,31 @@ pub fn answered_question(words: &str, reply: &str) -> Option<String> {
         if asked.is_some() { one_line(&line, QUESTION_CHARS) } else { ending(&line, TO_CHARS).to_owned() };
     let is_whole =
         end.len() == reply.trim().len() && asked.unwrap_or(0) == 0 && question_line.len() >= line.len();
-    Some(if is_whole { question_line } else { [GAP, " ", &question_line].concat() })
+    let mut question = if is_whole { question_line } else { [GAP, " ", &question_line].concat() };
+    for option in chosen_options(words, reply).filter(|option| !line.contains(option.as_str())) {
+        question.extend([" · ", &option]);
+    }
+    Some(question)
+}
+
+/// Returns the options of a reply that the user's words name by number or letter.
+fn chosen_options<'r>(words: &str, reply: &'r str) -> impl Iterator<Item = String> + use<'r> {
+    let all: Vec<String> = plain_words(words).take(FEW_WORDS + 1).map(str::to_lowercase).collect();
+    let names = if is_choice(&all) { all } else { Vec::new() };
+    let names: BTreeSet<String> = names.into_iter().filter(|word| word.len() <= 2).collect();
+    let option = move |name: String| {
+        let line =
+            tail(reply, OPTIONS_BYTES).lines().rfind(|line| option_name(line).as_ref() == Some(&name))?;
+        Some(one_line(line.trim_start_matches(MARKUP), OPTION_CHARS))
+    };
+    names.into_iter().take(MOST_OPTIONS).filter_map(option)
+}
+
+/// Returns the number or letter of an option: `2. the cache`, `**B)** the parser`.
+fn option_name(line: &str) -> Option<String> {
+    let line = line.trim_start_matches(MARKUP);
+    let end = line.find(|c: char| !c.is_ascii_alphanumeric()).filter(|end| (1..=2).contains(end))?;
+    line[end..].starts_with(['.', ')', ':']).then(|| line[..end].to_lowercase())
 }
 
 /// Returns the start of the last question of a text: that of its sentence or line, but not far
@@ -159,6 +192,10 @@ mod tests {
         check("yes", "Shall I push it?", Some("Shall I push it?"));
         let reply = "The tests pass. Which one do you want?\n\n1. the cache\n2. the `a?.b` fix";
         check("2", reply, Some("… Which one do you want? 1. the cache 2. the `a?.b` fix"));
+        let reply = "It is slow.\n\n1. Keep the cache\n2. **Drop it**\n**B)** Wait\n\nWhat is next?";
+        check("1+2", reply, Some("… What is next? · 1. Keep the cache · 2. **Drop it**"));
+        check("b", reply, Some("… What is next? · B)** Wait"));
+        check("3", reply, Some("… What is next?"));
         check(
             "yes, that was it",
             "I read the log. It was the stale lock.",
