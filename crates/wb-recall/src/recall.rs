@@ -12,6 +12,7 @@ use wb_message::{Message, Pairing, ToolRole, ToolVocabulary, Untrusted, Value, o
 
 use crate::answer::{Answer, Excerpt};
 use crate::author::{Answered, Author, shell_outcome};
+use crate::context_numbers::numbers_of;
 use crate::excerpt::{NumberedLines, Wanted, excerpt, lines_from, n_bytes, n_lines};
 use crate::later_event::{CallSubject, LaterEvent, Touch, file_touched};
 use crate::message_body::{body, is_said};
@@ -129,6 +130,11 @@ impl<M: Borrow<Message>> Recall<M> {
     /// Returns the message of a number.
     pub fn message_of_number(&self, number: usize) -> Option<&Message> {
         self.messages.get(number).map(Borrow::borrow)
+    }
+
+    /// Returns the number of each message of a context; none for what a compaction wrote.
+    pub fn numbers_of(&self, context: &[Message]) -> Vec<Option<usize>> {
+        numbers_of(context, &self.messages)
     }
 
     /// Returns the number of messages.

@@ -19,6 +19,6 @@ pub use context::{
 };
 pub use kind::Kind;
 pub use screen::{Choice, Colors, Effect, Input, Screen, found_lines};
-pub use source::{digest_lines, number_items};
+pub use source::digest_lines;
 pub use terminal::run;
 pub use verdict::verdict;

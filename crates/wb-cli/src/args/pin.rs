@@ -11,7 +11,7 @@ const MOST_NUMBER: u64 = 99_999;
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct PinArgs {
-    /// Session, then numbers of messages, as in `wb view` and `wb recall`
+    /// Session, then numbers of messages, as in `wb plan --outline`
     ///
     /// A session is a file, an id or the start of it, or words of a title; without one, the newest
     /// of this folder. Without numbers and --text, lists the pins.
@@ -46,7 +46,7 @@ pub(crate) struct UnpinArgs {
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct DropArgs {
-    /// Session, then numbers of messages, as in `wb view` and `wb recall`
+    /// Session, then numbers of messages, as in `wb plan --outline`
     ///
     /// A session is a file, an id or the start of it, or words of a title; without one, the newest
     /// of this folder. Without numbers, lists what is dropped.

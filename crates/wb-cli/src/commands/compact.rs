@@ -9,6 +9,7 @@ use wb_message::Message;
 use wb_record::{Access, ChangeSet, Document, MemoryParts, OperationKind, Parts, Stamp, items};
 
 use crate::args::Compact;
+use crate::commands::recall::session_index;
 use crate::platform::clock;
 use crate::session::Session;
 use crate::session::copy::{copy_with, refuse_database, write_part};
@@ -222,6 +223,13 @@ fn write_in_place(
     Ok(Written { operation: Some(id), bytes: n_bytes })
 }
 
+/// Returns the number in the whole session of each message of the context.
+fn numbers(shell: &Shell, session: &Session) -> Result<Vec<Option<usize>>, UserError> {
+    let (document, context) = (session.document.as_ref(), &session.opened.messages);
+    let numbers = shell.timed("numbering", || session_index::numbers(document, context));
+    numbers.map_err(|error| not_read(Path::new(&session.file), &error))
+}
+
 fn report(
     shell: &Shell,
     args: &Compact,
@@ -235,22 +243,23 @@ fn report(
         return shell.print_json(&answer);
     }
     let more = shell.is_verbose();
+    let has_outline = args.compaction.outline || more && written.is_none();
     let details = Details {
-        outline: args.compaction.outline || more && written.is_none(),
+        outline: has_outline.then(|| numbers(shell, session)).transpose()?,
         // What was paid for is shown.
         digest: args.compaction.digest || more || written.is_none() && outcome.model.is_some(),
     };
-    let is_long = details.outline || details.digest && outcome.digest().is_some();
+    let is_long = has_outline || details.digest && outcome.digest().is_some();
     if written.is_none() {
         if is_long {
-            shell.print_long(|page| report::details(page, outcome, details))?;
+            shell.print_long(|page| report::details(page, outcome, &details))?;
         }
         let place = (args.write.out.as_deref(), &*args.model.options());
         return shell.print(|page| report::preview(page, session, outcome, more, place));
     }
     shell.say(|page| {
         if is_long {
-            report::details(page, outcome, details)?;
+            report::details(page, outcome, &details)?;
         }
         report::summary(page, session, outcome, more)?;
         report::written(page, &session.file, args.write.out.as_deref())

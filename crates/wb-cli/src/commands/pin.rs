@@ -130,7 +130,7 @@ pub(crate) fn message_of<'a>(
 
 /// Refuses a number that names no usable message.
 pub(crate) fn no_message(file: &Path, what: String) -> UserError {
-    let hint = format!("`wb view {}` numbers the messages", file_word(file));
+    let hint = format!("`wb plan {} --outline` numbers the messages", file_word(file));
     UserError::of_file(file.display().to_string(), what, hint)
 }
 

@@ -6,40 +6,17 @@ use anstyle::Style;
 
 use crate::session::outcome::{Fate, Line};
 use crate::terminal::escape::escaped;
-use crate::terminal::number::grouped;
 use crate::terminal::style::{BAD, DIM, GOOD, WARN};
 use crate::terminal::wrap::Page;
 
-/// Lines of a long run that are shown at its start and at its end.
-const SHOWN: usize = 6;
-
-/// Writes the outline; the middle of a long part is counted instead, unless all is wanted.
-pub(crate) fn write(page: &mut Page<'_>, lines: &[Line], all: bool) -> io::Result<()> {
-    for run in lines.chunk_by(|one, two| part(one.fate) == part(two.fate)) {
-        if all || run.len() <= SHOWN * 2 + 1 {
-            run.iter().try_for_each(|line| write_line(page, line))?;
-            continue;
-        }
-        run[..SHOWN].iter().try_for_each(|line| write_line(page, line))?;
-        writeln!(page, "    {DIM}  … {} more{DIM:#}", grouped((run.len() - SHOWN * 2) as u64))?;
-        run[run.len() - SHOWN..].iter().try_for_each(|line| write_line(page, line))?;
-    }
-    Ok(())
-}
-
-/// Returns the outline's part: what goes, what is new, what stays.
-fn part(fate: Fate) -> u8 {
-    match fate {
-        Fate::Dropped => 0,
-        Fate::Added => 1,
-        Fate::Kept | Fate::Cleared | Fate::Shortened => 2,
-    }
-}
-
-fn write_line(page: &mut Page<'_>, line: &Line) -> io::Result<()> {
-    let (mark, style) = look(line.fate);
-    let at = line.at.map_or_else(String::new, |at| at.to_string());
-    page.cut(&format!("  {style}{mark}{style:#} {DIM}{at:>5}{DIM:#} "), &escaped(&line.text), "")
+/// Writes the outline, with the number in the whole session of each message of the context.
+pub(crate) fn write(page: &mut Page<'_>, lines: &[Line], numbers: &[Option<usize>]) -> io::Result<()> {
+    lines.iter().try_for_each(|line| {
+        let (mark, style) = look(line.fate);
+        let number = line.at.and_then(|at| *numbers.get(at)?);
+        let number = number.map_or_else(String::new, |number| number.to_string());
+        page.cut(&format!("  {style}{mark}{style:#} {DIM}{number:>5}{DIM:#} "), &escaped(&line.text), "")
+    })
 }
 
 fn look(fate: Fate) -> (char, Style) {

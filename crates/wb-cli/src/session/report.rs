@@ -186,11 +186,11 @@ fn bodies(outcome: &Outcome) -> Option<String> {
 }
 
 /// Writes the outline and the digest, as far as they are wanted.
-pub(crate) fn details(page: &mut Page<'_>, outcome: &Outcome, wanted: Details) -> io::Result<()> {
-    if wanted.outline {
+pub(crate) fn details(page: &mut Page<'_>, outcome: &Outcome, wanted: &Details) -> io::Result<()> {
+    if let Some(numbers) = &wanted.outline {
         writeln!(page, "{HEAD}Outline{HEAD:#}")?;
         outline::legend(page, outcome.digest().is_some())?;
-        outline::write(page, &outcome.outline, true)?;
+        outline::write(page, &outcome.outline, numbers)?;
         writeln!(page)?;
     }
     if let Some(digest) = outcome.digest().filter(|_| wanted.digest) {
@@ -201,9 +201,10 @@ pub(crate) fn details(page: &mut Page<'_>, outcome: &Outcome, wanted: Details) -
 }
 
 /// The parts of a report that are printed on request.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Details {
-    pub(crate) outline: bool,
+    /// The number in the whole session of each message, for an outline.
+    pub(crate) outline: Option<Vec<Option<usize>>>,
     pub(crate) digest: bool,
 }
 

@@ -2,4 +2,5 @@
 
 mod imitations;
 mod laws;
+mod numbers;
 mod questions;

@@ -4,7 +4,6 @@ use wb_message::{Block, Message, ToolVocabulary, json, outline};
 use wb_recall::Recall;
 use wb_view::{
     Added, Budget, Context, Details, Fate, Growth, Item, Kind, Operation, Point, Preview, digest_lines,
-    number_items,
 };
 
 pub(crate) const DIGEST: &str = "# Objective\n- First request: Port src/cart.rs to cents.\n# Guardrails\n- Never touch \
@@ -79,7 +78,7 @@ pub(crate) fn details(messages: Vec<Message>, digest: &str) -> Details {
         (from..to).map(|n| Point { n_messages: n, tokens: 1_000 + 300 * (n - from) as u64 }).collect()
     };
     Details {
-        numbers: number_items(&messages, &log),
+        numbers: log.numbers_of(&messages),
         n_said: log.len(),
         digest: digest_lines(digest, &log),
         messages,

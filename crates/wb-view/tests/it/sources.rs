@@ -2,7 +2,7 @@
 
 use wb_message::{Block, Message, ToolVocabulary, json};
 use wb_recall::Recall;
-use wb_view::{digest_lines, number_items};
+use wb_view::digest_lines;
 
 use crate::sample::{DIGEST, messages};
 
@@ -57,25 +57,4 @@ fn the_first_request_is_the_first_and_a_repeated_line_is_of_the_newest() {
     ];
     let digest = "- First request: Run the whole check suite.\n# Guardrails\n- Run the whole check suite.";
     assert_eq!(sources(digest, &all), [Some(0), None, Some(2)]);
-}
-
-#[test]
-fn items_have_the_numbers_of_the_whole_session() {
-    let all = messages();
-    let digest = Message::CompactionSummary { summary: "They ported it.".into(), tokens_before: 9 };
-    let mut context = vec![digest, all[0].clone()];
-    context.extend_from_slice(&all[15..]);
-    // A result that was cleared since.
-    let Message::ToolResult { content, .. } = &mut context[3] else { panic!("a result") };
-    *content = wb_message::markers::cleared_body();
-    let numbers = number_items(&context, &log(&all));
-    assert_eq!(numbers, [None, Some(0), Some(15), Some(16), Some(17), Some(18)]);
-}
-
-#[test]
-fn items_that_an_agent_moved_have_their_numbers() {
-    let all = messages();
-    // Codex keeps the user's words in front of what it sends anew.
-    let context = [all[0].clone(), all[17].clone(), all[1].clone(), all[18].clone()];
-    assert_eq!(number_items(&context, &log(&all)), [Some(0), Some(17), Some(1), Some(18)]);
 }

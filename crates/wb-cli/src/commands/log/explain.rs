@@ -7,6 +7,7 @@ use wb_record::{Blocks, Explanation, FormatError, RecordRef, Span, View};
 
 use super::SessionHistory;
 use super::record_names::{RecordName, RecordNames};
+use crate::commands::recall::session_index;
 use crate::terminal::shell::Shell;
 use crate::terminal::user_error::UserError;
 
@@ -16,8 +17,8 @@ struct Explained<'a> {
     file: &'a str,
     record: RecordName,
     state: &'static str,
-    /// The first message that a record is part of that is seen, counted from 0 as `wb plan` counts
-    /// them.
+    /// The number in the whole session of the first message that a visible record is part of; none
+    /// for what a compaction wrote.
     message: Option<usize>,
     /// The operation that added a visible record.
     brought_by: Option<u64>,
@@ -35,8 +36,9 @@ pub(crate) fn explain(shell: &Shell, log: &SessionHistory, record: &str) -> Resu
     let (name, span) = names.find(record).ok_or_else(unknown)?;
     let (kept, view) = log.record_at(&span).map_err(failed)?;
     let explanation = Blocks::new(&log.history).explain(parts, &view, &kept);
-    let explained =
-        Explained::new(&log.file, name, explanation.map_err(|error: std::io::Error| failed(error.into()))?);
+    let explanation = explanation.map_err(|error: std::io::Error| failed(error.into()))?;
+    let numbers = session_index::numbers(log.document.as_ref(), &view.messages).map_err(failed)?;
+    let explained = Explained::new(&log.file, name, explanation, &numbers);
     if shell.is_json {
         return shell.print_json(&explained);
     }
@@ -74,9 +76,14 @@ impl SessionHistory {
 }
 
 impl<'a> Explained<'a> {
-    fn new(file: &'a str, record: RecordName, explanation: Explanation) -> Self {
+    fn new(
+        file: &'a str,
+        record: RecordName,
+        explanation: Explanation,
+        numbers: &[Option<usize>],
+    ) -> Self {
         let (state, message, brought_by, hidden_by) = match explanation {
-            Explanation::Seen { at, brought_by } => ("seen", Some(at), brought_by, Vec::new()),
+            Explanation::Seen { at, brought_by } => ("seen", numbers[at], brought_by, Vec::new()),
             Explanation::Hidden { by } => ("hidden", None, None, by),
             Explanation::Outside => ("outside", None, None, Vec::new()),
         };
@@ -85,16 +92,15 @@ impl<'a> Explained<'a> {
 
     fn in_words(&self) -> String {
         let record = &self.record;
-        match (self.message, self.hidden_by.as_slice()) {
-            (Some(at), _) => {
-                let by = self.brought_by.map_or_else(String::new, |by| format!("; operation {by} added it"));
-                format!("{record} is seen by the model, as message {at}{by}")
-            }
-            (None, [first, rest @ ..]) => {
-                let over = rest.iter().map(|by| format!(", and what that added by operation {by}"));
-                format!("{record} is hidden by operation {first}{}", over.collect::<String>())
-            }
-            (None, []) => format!("{record} is not seen by the model, and no operation of wb hides it"),
+        if self.state == "seen" {
+            let number = self.message.map_or_else(String::new, |at| format!(", as message {at}"));
+            let by = self.brought_by.map_or_else(String::new, |by| format!("; operation {by} added it"));
+            return format!("{record} is seen by the model{number}{by}");
         }
+        if self.hidden_by.is_empty() {
+            return format!("{record} is not seen by the model, and no operation of wb hides it");
+        }
+        let by = self.hidden_by.iter().map(|by| format!("is hidden by operation {by}"));
+        format!("{record} {}", by.collect::<Vec<_>>().join(", whose result "))
     }
 }

@@ -20,6 +20,14 @@ pub(crate) fn index(shell: &Shell, path: &Path) -> Result<Recall<Message>, UserE
     recall.map_err(|error| not_read(path, &error))
 }
 
+/// Returns the number in the whole session of each message of a context.
+pub(crate) fn numbers(
+    document: &dyn Document,
+    context: &[Message],
+) -> Result<Vec<Option<usize>>, FormatError> {
+    Ok(indexed(document)?.numbers_of(context))
+}
+
 fn indexed(document: &dyn Document) -> Result<Recall<Message>, FormatError> {
     let conversation = newest(document)?;
     let view = document.view(&conversation)?;

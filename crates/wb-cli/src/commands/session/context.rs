@@ -12,6 +12,7 @@ use super::find;
 use super::session_log::OpenLog;
 use super::weight::Weight;
 use crate::args::session::SessionEntry;
+use crate::commands::recall::session_index;
 use crate::session::outcome::{Fate, Line};
 use crate::terminal::escape::escaped;
 use crate::terminal::number::{grouped, messages};
@@ -58,7 +59,9 @@ pub(crate) fn context(shell: &Shell, args: &SessionEntry) -> Result<()> {
     if shell.is_json {
         return shell.print_json(&report);
     }
-    shell.print(|page| render_text(shell, page, &log, &report, weight))
+    let index = if log.is_stream() { None } else { session_index::index(shell, &args.file).ok() };
+    let numbers = index.map(|index| index.numbers_of(report.messages)).unwrap_or_default();
+    shell.print(|page| render_text(shell, page, &log, (&report, &numbers), weight))
 }
 
 /// Returns a note on where the path begins, if its parent is missing.
@@ -71,7 +74,7 @@ fn render_text(
     shell: &Shell,
     page: &mut Page<'_>,
     log: &OpenLog,
-    report: &ContextJson<'_>,
+    (report, numbers): (&ContextJson<'_>, &[Option<usize>]),
     weight: Weight,
 ) -> io::Result<()> {
     let at =
@@ -86,5 +89,5 @@ fn render_text(
     writeln!(page, "  {DIM}model{DIM:#} {}  {DIM}thinking{DIM:#} {}\n", escaped(model), escaped(level))?;
     let line = |(at, message)| Line { fate: Fate::Kept, at: Some(at), text: outline::line(message) };
     let lines: Vec<Line> = report.messages.iter().enumerate().map(line).collect();
-    crate::session::outline::write(page, &lines, true)
+    crate::session::outline::write(page, &lines, numbers)
 }

@@ -103,7 +103,7 @@ pub(super) fn details(
     let mut details = Details {
         pinned: choices.of_session().iter().filter_map(|it| it.message).filter_map(to_index).collect(),
         dropped: dropped.filter_map(to_index).collect(),
-        numbers: shell.timed("numbering", || wb_view::number_items(&messages, &log)),
+        numbers: shell.timed("numbering", || log.numbers_of(&messages)),
         n_said: log.len(),
         preview,
         operations: operations(path)?,

@@ -91,3 +91,21 @@ fn a_session_that_pins_would_make_heavier_is_left_alone() {
     );
     assert_eq!(home.text("project/s.jsonl"), session);
 }
+
+#[test]
+fn the_outline_of_a_compacted_session_shows_the_numbers_that_pin_takes() {
+    let home = home();
+    home.done("compact s.jsonl --in-place --force --allow-open");
+    let outline = home.done("plan s.jsonl --outline");
+    let line = outline.lines().rfind(|line| line.contains(" assistant \"")).unwrap();
+    let number = line.split_whitespace().next().unwrap();
+    let words = line.split('"').nth(1).unwrap().trim_end_matches('…');
+    let pinned = home.json(&format!("pin s.jsonl {number}"));
+    let pin = &pinned["pins"][0];
+    assert_eq!(pin["from"], json!(format!("message {number}, assistant")), "{outline}");
+    assert!(pin["text"].as_str().unwrap().starts_with(words), "{pin}");
+    assert!(number.parse::<u64>().unwrap() > 100, "it counts the folded messages: {outline}");
+    assert!(outline.contains("\n          digest "), "a digest has no number: {outline}");
+    let found = home.json(&format!("recall s.jsonl --message {number}"));
+    assert_eq!(found["sessions"][0]["excerpts"][0]["message"].to_string(), number);
+}

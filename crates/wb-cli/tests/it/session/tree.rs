@@ -256,10 +256,10 @@ fn the_context_is_what_the_model_sees_at_an_entry() {
   5 messages, 40 tokens, estimated
   model claude-x  thinking high
 
-        0 digest    "# Goal list"
+          digest    "# Goal list"
         1 assistant "Looking." · bash(ls)
         2 result    bash "\u{1b}]0;owned\u{7} a.rs \u{202e}b.rs"
-        3 digest    "Left."
+          digest    "Left."
         4 user      "Go on."
 "##;
     let shown_now = stdout_of(&text(&log()), "context", &[]);
