@@ -44,6 +44,20 @@ pub enum HistoryError {
         /// The action that was requested.
         doing: &'static str,
     },
+    /// An earlier operation, which this one builds on, is undone too.
+    #[error("operation {id} cannot be redone before operation {first}, which was undone after it")]
+    RedoFirst {
+        /// Its number.
+        id: u64,
+        /// The number of the earlier one.
+        first: u64,
+    },
+    /// The session was written to since the operation was undone.
+    #[error("operation {id} cannot be redone: the session was written to since it was undone")]
+    WrittenSince {
+        /// Its number.
+        id: u64,
+    },
     /// A record that was there is gone.
     #[error("the records that operation {id} had before are not in the session any more")]
     Lost {
@@ -101,6 +115,8 @@ impl HistoryError {
             }
             Self::Overtaken { .. } => "the replaced messages are still in the session",
             Self::NotAlone { .. } => "undo the later changes first",
+            Self::RedoFirst { .. } => "`wb redo FILE` redoes the one that was undone last",
+            Self::WrittenSince { .. } => "run `wb compact` or `wb repair` again instead",
             Self::Lost { .. } => "look for a copy of the session from before",
             Self::NotFound { .. } => "FILE.wb-log contains the replaced messages",
             Self::List(_) => "check FILE.wb-log",

@@ -233,8 +233,14 @@ impl History {
 
     /// Returns the changes that redo an undone operation.
     fn redo_changes(&self, document: &dyn Document, of: u64) -> Result<WayBack, HistoryError> {
-        let way = self.changes_in_place(document, self.undo_of(of)?, "redone")?;
-        way.ok_or(HistoryError::NotAlone { id: of, doing: "redone" })
+        let undo = self.undo_of(of)?;
+        let way = self.changes_in_place(document, undo, "redone")?;
+        let first = self.find_in(Some(&undo.conversation), None, true)?;
+        way.ok_or(if first < of {
+            HistoryError::RedoFirst { id: of, first }
+        } else {
+            HistoryError::WrittenSince { id: of }
+        })
     }
 
     /// Returns the changes that undo an operation in place, in its own bytes: verbatim, or in a

@@ -70,7 +70,7 @@ fn operations_and_records_look_as_recorded() {
         let runs = [&[][..], &["1"], &["2"], &["--explain", &hidden], &["--explain", &brought]];
         let shown: Vec<String> = runs.iter().map(|rest| copy.screen(columns, rest)).collect();
         insta::with_settings!({
-            filters => vec![(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "[when]")],
+            filters => vec![(r"\d{4}-\d\d-\d\d[T ][\d:.]+Z?", "[when]")],
             prepend_module_to_snapshot => false,
             omit_expression => true,
         }, {
@@ -140,6 +140,29 @@ fn a_second_compaction_builds_on_the_first() {
     let reported = copy.log(&["--explain", &first.to_string()]).stdout;
     let expected = "is hidden by operation 1, whose result is hidden by operation 2";
     assert_eq!(reported, format!("line {first} {expected}\n"));
+    for _ in 0..2 {
+        assert_eq!(wb(&["undo", copy.name(), "--allow-open"]).code, 0);
+    }
+    let redo = |rest: &[&str]| wb(&[&["redo", copy.name(), "--allow-open"], rest].concat());
+    let refused = redo(&["2"]).stderr;
+    let expected = "operation 2 cannot be redone before operation 1, which was undone after it\nhint: `wb redo FILE`";
+    assert!(refused.contains(expected), "{refused}");
+    assert_eq!((redo(&[]).code, redo(&["2"]).code), (0, 0));
+}
+
+#[test]
+fn what_was_undone_is_not_redone_once_the_agent_has_gone_on() {
+    let copy = Copy::new(CLAUDE);
+    copy.compact("200k");
+    assert_eq!(wb(&["undo", copy.name(), "--allow-open"]).code, 0);
+    let mut text = fs::read_to_string(&copy.file).unwrap();
+    let mut next: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    next["parentUuid"] = next["uuid"].clone();
+    next["uuid"] = json!("00000000-0000-4000-8000-000000000001");
+    text += &format!("{next}\n");
+    fs::write(&copy.file, text).unwrap();
+    let refused = wb(&["redo", copy.name(), "--allow-open"]).stderr;
+    assert!(refused.contains("the session was written to since it was undone\nhint: run `wb compact`"), "{refused}");
 }
 
 #[test]
