@@ -262,7 +262,7 @@ fn report(
             report::details(page, outcome, &details)?;
         }
         report::summary(page, session, outcome, more)?;
-        report::written(page, &session.file, args.write.out.as_deref())
+        report::written(page, &session.file, args.write.out.as_deref(), None)
     });
     Ok(())
 }

@@ -73,7 +73,7 @@ pub(crate) fn convert(shell: &Shell, args: &Convert) -> Result<()> {
     if shell.is_json {
         return shell.print_json(&converted);
     }
-    shell.say(|page| written(page, &converted.file, Some(out)));
+    shell.say(|page| written(page, &converted.file, Some(out), None));
     Ok(())
 }
 

@@ -525,7 +525,7 @@ fn render_text(page: &mut Page<'_>, repaired: &Repaired, is_in_place: bool) -> i
         explain_rest(page, repaired)?;
     }
     if repaired.written {
-        return written(page, &repaired.file, repaired.out.as_deref());
+        return written(page, &repaired.file, repaired.out.as_deref(), repaired.operation);
     }
     if !repaired.changed && (is_in_place || repaired.unreadable_list_lines.is_empty()) {
         return Ok(());

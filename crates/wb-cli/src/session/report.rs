@@ -234,8 +234,13 @@ pub(crate) fn preview(
     writeln!(page, "{DIM}to apply:{DIM:#} {command} {}", place(session, out))
 }
 
-/// Prints where the result was written, or how to undo a change in place.
-pub(crate) fn written(page: &mut Page<'_>, file: &str, out: Option<&Path>) -> io::Result<()> {
+/// Prints where the result was written, or how to undo a change in place and how to see it.
+pub(crate) fn written(
+    page: &mut Page<'_>,
+    file: &str,
+    out: Option<&Path>,
+    operation: Option<u64>,
+) -> io::Result<()> {
     let (lead, text) = match out {
         Some(out) if out == Path::new("-") => return Ok(()),
         Some(out) => ("written to:", out.display().to_string()),
@@ -245,12 +250,11 @@ pub(crate) fn written(page: &mut Page<'_>, file: &str, out: Option<&Path>) -> io
     if out.is_some() {
         return Ok(());
     }
-    let file = file_word(Path::new(file));
-    writeln!(
-        page,
-        "{DIM}see the change:{DIM:#} wb show {0}\n{DIM}all operations:{DIM:#} wb log {0}",
-        escaped(&file)
-    )
+    let word = file_word(Path::new(file));
+    let file = escaped(&word);
+    let shown = operation.map_or_else(String::new, |id| format!(" {id}"));
+    writeln!(page, "{DIM}see the change:{DIM:#} wb show {file}{shown}")?;
+    writeln!(page, "{DIM}all operations:{DIM:#} wb log {file}")
 }
 
 /// Returns where the command writes the result shown.

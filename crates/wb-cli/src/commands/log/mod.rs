@@ -133,13 +133,14 @@ fn list(shell: &Shell, SessionHistory { file, history, .. }: SessionHistory) -> 
 }
 
 fn table(page: &mut Page<'_>, operations: &[OperationRow]) -> io::Result<()> {
-    let (when, what, before, after) = ("when", "what", "before", "after");
-    writeln!(page, "{HEAD}{:>3}  {when:<24}  {what:<8}  {before:>10}  {after:>10}{HEAD:#}", "#")?;
+    let (when, what, before, after) = ("when (UTC)", "what", "before", "after");
+    writeln!(page, "{HEAD}{:>3}  {when:<16}  {what:<7}  {before:>9}  {after:>9}{HEAD:#}", "#")?;
     operations.iter().try_for_each(|row| {
         let state = if row.undone { "  undone" } else { "" };
-        let (id, at, what) = (row.operation, &row.at, row.what());
-        let (before, after) = (grouped(row.tokens_before), grouped(row.tokens_after));
-        writeln!(page, "{id:>3}  {at:<24}  {what:<8}  {before:>10}  {after:>10}{state}")
+        let (id, at, what) = (row.operation, row.minute(), row.what());
+        let (before, after) = row.is_weighed().then(|| row.tokens()).unwrap_or_default();
+        let line = format!("{id:>3}  {at:<16}  {what:<7}  {before:>9}  {after:>9}{state}");
+        writeln!(page, "{}", line.trim_end())
     })
 }
 
@@ -161,6 +162,21 @@ impl OperationRow {
             tokens_after: operation.tokens_after,
             conversation: operation.conversation.clone(),
         }
+    }
+
+    /// Returns when it was, to the minute.
+    fn minute(&self) -> String {
+        self.at.chars().take("2026-01-02T03:04".len()).collect::<String>().replace('T', " ")
+    }
+
+    /// Returns whether its tokens were counted; a repair counts none.
+    pub(crate) fn is_weighed(&self) -> bool {
+        self.tokens_before > 0 || self.tokens_after > 0
+    }
+
+    /// Returns the tokens before and after, as text.
+    pub(crate) fn tokens(&self) -> (String, String) {
+        (grouped(self.tokens_before), grouped(self.tokens_after))
     }
 
     /// Returns the action, and the operation it refers to.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::{self, Write};
+use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
@@ -16,7 +17,7 @@ use super::{OperationRow, SessionHistory};
 use crate::session::copy::copy_with;
 use crate::session::history::history_error;
 use crate::session::report::digest_text;
-use crate::terminal::escape::escaped;
+use crate::terminal::escape::{escaped, file_word};
 use crate::terminal::number::{count, grouped};
 use crate::terminal::shell::Shell;
 use crate::terminal::user_error::UserError;
@@ -116,7 +117,7 @@ pub(crate) fn show_summary(shell: &Shell, log: &SessionHistory) -> Result<()> {
     let conversation = newest(log.document.as_ref()).map_err(|error| log.unreadable(&error))?;
     let view = log.document.view(&conversation).map_err(|error| log.unreadable(&error))?;
     let Some(digest) = view.messages.iter().rev().find_map(digest_body) else {
-        let hint = "`wb compact` previews a compaction";
+        let hint = format!("`wb plan {}` previews a compaction", file_word(Path::new(&log.file)));
         return Err(UserError::of_file(&log.file, "the session has no compaction", hint).into());
     };
     let digest = Section::parse(&digest).into_iter();
@@ -163,7 +164,10 @@ fn render_text(page: &mut Page<'_>, shown: &OperationJson) -> io::Result<()> {
     let state = if row.undone { ", undone" } else { "" };
     page.heading(&format!("operation {}: {}{state}", row.operation, row.what()), &escaped(&shown.file))?;
     page.fact("when", &row.at)?;
-    page.fact("tokens", &format!("{} → {}", grouped(row.tokens_before), grouped(row.tokens_after)))?;
+    if row.is_weighed() {
+        let (before, after) = row.tokens();
+        page.fact("tokens", &format!("{before} → {after}"))?;
+    }
     if row.of.is_some() {
         return Ok(());
     }
@@ -174,7 +178,8 @@ fn render_text(page: &mut Page<'_>, shown: &OperationJson) -> io::Result<()> {
         page.fact("clears", &count(shown.cleared, "tool result", "tool results"))?;
     }
     let below: Vec<String> = shown.builds_on.iter().map(|id| format!("operation {id}")).collect();
-    page.fact("builds on", if below.is_empty() { "no other".to_owned() } else { below.join(", ") }.as_str())?;
+    let below = if below.is_empty() { "no earlier operation".to_owned() } else { below.join(", ") };
+    page.fact("builds on", &below)?;
     if shown.digest.is_empty() {
         let none = if shown.cleared > 0 { "none: it only cleared results" } else { "none" };
         return page.fact("digest", none);

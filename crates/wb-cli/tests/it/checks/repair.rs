@@ -50,6 +50,15 @@ fn a_result_without_its_call_is_found_taken_out_and_can_come_back() {
     assert_eq!(std::fs::read(&file).unwrap(), before, "nothing is written without --in-place");
     let repaired = run(&["repair", "--in-place", "--allow-open"], &file);
     assert_eq!(repaired.code, 0, "{}{}", repaired.stdout, repaired.stderr);
+    let (_, shown) = repaired.stdout.split_once("see the change: wb show ").unwrap();
+    let (word, id) = shown.lines().next().unwrap().rsplit_once(' ').unwrap();
+    assert_eq!(word, file.to_str().unwrap());
+    let shown = run(&["show"], &file);
+    assert!(shown.stderr.contains("no compaction\nhint: `wb plan "), "{}", shown.stderr);
+    let shown = wb(&["show", word, id]);
+    assert!(shown.code == 0 && shown.stdout.starts_with("operation 1: repair"), "{}", shown.stderr);
+    assert!(!shown.stdout.contains("tokens"), "a repair counts none: {}", shown.stdout);
+    assert!(run(&["log"], &file).stdout.ends_with("  repair\n"));
     assert_eq!(run(&["validate"], &file).code, 0);
     assert_eq!(run(&["doctor"], &file).code, 0);
     is_repaired_once_and_undone(&file, &before);
