@@ -164,13 +164,8 @@ fn refuse(args: &[OsString], environment: Environment, error: &clap::Error) -> E
 /// Explains a first word that is no command: it may be a mistyped one, or a session.
 fn unknown_word(environment: &Environment, error: &clap::Error) -> Option<UserError> {
     let ContextValue::String(word) = error.get(ContextKind::InvalidSubcommand)? else { return None };
-    let alike = match error.get(ContextKind::SuggestedSubcommand) {
-        Some(ContextValue::Strings(names)) => names.first(),
-        Some(ContextValue::String(name)) => Some(name),
-        _ => None,
-    };
     let is_session = choose(environment, Path::new(word)).is_ok_and(|it| it.path.exists());
-    let hint = match alike {
+    let hint = match nearest_command(word) {
         _ if is_session => {
             let word = shell_word(word);
             format!("it names a session: `wb weigh {word}` weighs it, `wb view {word}` shows it")
@@ -179,6 +174,15 @@ fn unknown_word(environment: &Environment, error: &clap::Error) -> Option<UserEr
         None => "`wb --help` lists the commands, and `wb` the sessions that they take".to_owned(),
     };
     Some(UserError::new(format!("`{word}` is no command"), hint))
+}
+
+/// Returns the command whose name differs from a word by a few typos.
+fn nearest_command(word: &str) -> Option<String> {
+    let command = Cli::command();
+    let names = command.get_subcommands().filter(|it| !it.is_hide_set()).map(clap::Command::get_name);
+    let best = names.min_by_key(|name| strsim::osa_distance(word, name))?;
+    let most = 1 + best.len() / 4;
+    (strsim::osa_distance(word, best) <= most).then(|| best.to_owned())
 }
 
 /// Returns the words of a command line that may be options.

@@ -266,8 +266,9 @@ pub(crate) enum Command {
     /// Carry out one call in JSON
     ///
     /// The packages for Python and JavaScript answer the same calls. Reads the call from standard
-    /// input and writes the answer to standard output; docs/reference/api.schema.json describes
-    /// both.
+    /// input and writes the answer to standard output.
+    ///
+    /// Example call: {"operation": "weigh", "format": "openai-chat", "messages": []}
     Api,
     /// Print one line for the status line of Claude Code
     ///

@@ -64,7 +64,7 @@ fn check_terminal(shell: &Shell) -> Result<(), UserError> {
     if io::stdin().is_terminal() && io::stdout().is_terminal() {
         return Ok(());
     }
-    let hint = "write a page with --html OUT, or print an outline with `wb plan`";
+    let hint = "write a page with --html OUT, or print an outline with `wb plan --outline`";
     Err(UserError::new("standard input and output are no terminal", hint))
 }
 

@@ -40,6 +40,32 @@ fn a_file_that_is_not_there_has_a_near_name_if_there_is_one() {
 }
 
 #[test]
+fn a_mistyped_command_has_the_nearest_name() {
+    for (typed, meant) in
+        [("plam", "plan"), ("comapct", "compact"), ("wiegh", "weigh"), ("lgo", "log"), ("undoo", "undo")]
+    {
+        let answer = wb(&[typed]);
+        let hint = format!("`{typed}` is no command\nhint: did you mean `wb {meant}`?");
+        assert!(answer.stderr.contains(&hint), "{}", answer.stderr);
+    }
+    assert!(!wb(&["frobnicate"]).stderr.contains("did you mean"));
+}
+
+#[test]
+fn an_empty_call_has_a_call_as_its_hint() {
+    let answer: Value = serde_json::from_str(&wb(&["api"]).stdout).unwrap();
+    let (_, call) = answer["error"]["hint"].as_str().unwrap().split_once("such as ").unwrap();
+    assert_eq!(wb_with(&["api"], call.as_bytes()).code, 0, "{call}");
+}
+
+#[test]
+fn a_missing_message_has_the_command_that_numbers_them() {
+    let (_, hint) = refused(&["pin", SESSION, "500"]);
+    assert_eq!(hint, format!("`wb plan {SESSION} --outline` numbers the messages"));
+    assert!(wb(&["plan", SESSION, "--outline"]).code == 0, "it works on a pipe");
+}
+
+#[test]
 fn a_near_name_is_quoted_for_the_shell() {
     in_folder(|path| {
         fs::write(path("my session.jsonl"), "").unwrap();
