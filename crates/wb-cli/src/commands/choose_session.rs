@@ -71,7 +71,7 @@ pub(crate) fn choose_sessions(shell: &Shell, command: &mut Command) -> Result<()
 fn numbered(words: &[String]) -> Result<(PathBuf, Vec<u64>), UserError> {
     session_and_numbers(words).map_err(|word| {
         let hint = "name the session first, then numbers; put a title in quotes";
-        UserError::new(format!("`{word}` is no number"), hint)
+        UserError::new(format!("`{word}` is not a number"), hint)
     })
 }
 

@@ -28,7 +28,7 @@ use crate::terminal::wrap::Page;
 #[derive(Debug, Serialize)]
 struct DropsJson {
     file: String,
-    /// The messages that were named, with those paired with them.
+    /// The messages that were named and not dropped before, with those paired with them.
     added: Vec<u64>,
     removed: Vec<u64>,
     drops: Vec<SessionDrop>,
@@ -55,7 +55,8 @@ pub(crate) fn add(shell: &Shell, args: &DropArgs) -> Result<(Pins, Vec<u64>), Us
     let mut added = Vec::new();
     for number in &args.numbers {
         let dropped = group(&all, &pairing, &args.file, *number)?;
-        added.extend(&dropped.messages);
+        let is_known = pins.drops_of_session().iter().any(|it| it.messages == dropped.messages);
+        added.extend(dropped.messages.iter().filter(|_| !is_known));
         pins.add_drop(dropped);
     }
     pins.write()?;

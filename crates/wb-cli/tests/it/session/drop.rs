@@ -38,6 +38,7 @@ fn a_dropped_call_is_folded_with_its_result_although_its_turn_stays() {
     let file = "native.jsonl";
     let added = home.json(&format!("drop {file} 82"));
     assert_eq!(added["added"], json!([81, 82]));
+    assert_eq!(home.json(&format!("drop {file} 81"))["added"], json!([]), "it was dropped before");
     assert!(home.text("project/native.jsonl.wb-pins").contains("\"drops\""));
     let plan = home.json(&format!("plan {file} --force"));
     assert_eq!((&plan["dropped"], &plan["steps"][0]), (&json!(2), &json!("drop")));
@@ -84,7 +85,7 @@ fn what_cannot_be_dropped_is_refused() {
     let home = home("native");
     for (line, reason) in [
         ("drop native.jsonl 500", "there is no message 500"),
-        ("drop native.jsonl x", "`x` is no number"),
+        ("drop native.jsonl x", "`x` is not a number"),
         ("drop -", "standard input cannot have pins"),
         ("drop --undo native.jsonl 3", "message 3 is not dropped"),
     ] {

@@ -59,7 +59,7 @@ fn what_cannot_be_pinned_is_refused() {
     let home = home();
     for (line, reason) in [
         ("pin s.jsonl 500", "there is no message 500"),
-        ("pin s.jsonl x", "`x` is no number"),
+        ("pin s.jsonl x", "`x` is not a number"),
         ("pin -", "standard input cannot have pins"),
         ("pin none.jsonl --text a", "no such file"),
     ] {
