@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::args::view::ViewArgs;
 use crate::commands::recall::find_session;
 use crate::commands::view::shown_session::Loaded;
-use crate::session::output_file::{check_target, write_out};
+use crate::session::output_file::{check_target, write_whole};
 use crate::terminal::escape::escaped;
 use crate::terminal::shell::Shell;
 use crate::terminal::user_error::UserError;
@@ -80,7 +80,12 @@ fn write_page(shell: &Shell, args: &ViewArgs, path: &Path, out: &Path) -> Result
     let Loaded { context, session } = shown_session::open(shell, args, path)?;
     let (details, _) = shown_session::details(shell, args, path, session, true)?;
     let page = shell.timed("rendering", || wb_view::html::page(&context, &details));
-    write_out(out, path, args.overwrite, |file| file.write_all(page.as_bytes()))?;
+    if is_stdout {
+        io::stdout().lock().write_all(page.as_bytes())?;
+    } else {
+        // It has the content of the session, and may be copied elsewhere.
+        write_whole(out, None, args.overwrite, |file| file.write_all(page.as_bytes()))?;
+    }
     let verdict = wb_view::verdict(&context, &details);
     if shell.is_json {
         let html = out.display().to_string();
