@@ -24,10 +24,12 @@ pub(crate) enum SessionCommand {
 /// The arguments of a command that writes.
 #[derive(Debug, Args)]
 pub(crate) struct SessionChange {
-    /// Session file of pi; `-` is standard input and needs -o
-    #[arg(value_name = "FILE")]
+    /// Session of pi: a file, an id or words of its title
+    ///
+    /// `-` is standard input and needs -o.
+    #[arg(value_name = "SESSION")]
     pub(crate) file: PathBuf,
-    /// Write the changed session to OUT, a new file, and leave FILE unchanged
+    /// Write the changed session to OUT, a new file, and leave SESSION unchanged
     #[arg(short, long, value_name = "OUT")]
     pub(crate) out: Option<PathBuf>,
     /// Show what would be done and write nothing
@@ -37,15 +39,15 @@ pub(crate) struct SessionChange {
 
 #[derive(Debug, Args)]
 pub(crate) struct SessionTree {
-    /// Session file of pi; `-` is standard input
-    #[arg(value_name = "FILE")]
+    /// Session of pi: a file, an id or words of its title; `-` is stdin
+    #[arg(value_name = "SESSION")]
     pub(crate) file: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SessionEntry {
-    /// Session file of pi; `-` is standard input
-    #[arg(value_name = "FILE")]
+    /// Session of pi: a file, an id or words of its title; `-` is stdin
+    #[arg(value_name = "SESSION")]
     pub(crate) file: PathBuf,
     /// Id of an entry, or any unique prefix [default: the last entry]
     #[arg(value_name = "ENTRY")]

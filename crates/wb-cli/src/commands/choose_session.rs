@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::args::pin::session_and_numbers;
+use crate::args::session::SessionCommand;
 use crate::args::{Command, NEWEST};
 use crate::session::find::find_session::choose;
 use crate::session::find::session_words::shorten;
@@ -63,6 +64,14 @@ pub(crate) fn choose_sessions(shell: &Shell, command: &mut Command) -> Result<()
         Command::Doctor(args) => {
             let mut sessions = args.files.iter_mut().filter(|file| !file.is_dir());
             sessions.try_for_each(|file| replace(shell, file, false))
+        }
+        Command::Session(command) => {
+            let (file, is_changed) = match command {
+                SessionCommand::Tree(args) => (&mut args.file, false),
+                SessionCommand::Show(args) | SessionCommand::Context(args) => (&mut args.file, false),
+                SessionCommand::Branch(args) => (&mut args.change.file, !args.change.dry_run),
+            };
+            replace(shell, file, is_changed)
         }
         _ => Ok(()),
     }

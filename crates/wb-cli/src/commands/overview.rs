@@ -35,6 +35,7 @@ const SHOWN: usize = 5;
 const AGENT_COLUMNS: usize = 11;
 const NARROW_AGENT_COLUMNS: usize = 8;
 const MOST_ID_COLUMNS: usize = 20;
+const NARROW_ID_COLUMNS: usize = 10;
 /// The fewest columns of a page that has tokens next to the percentage.
 const COLUMNS_WITH_TOKENS: usize = 80;
 
@@ -252,10 +253,14 @@ impl Layout {
         let has_tokens = columns >= COLUMNS_WITH_TOKENS;
         let now = SystemTime::now();
         let longest = |n: &dyn Fn(&KnownSession) -> usize| shown.iter().map(n).max().unwrap_or(0);
-        let agent = if has_tokens { AGENT_COLUMNS } else { NARROW_AGENT_COLUMNS };
+        let (agent, id) = if has_tokens {
+            (AGENT_COLUMNS, MOST_ID_COLUMNS)
+        } else {
+            (NARROW_AGENT_COLUMNS, NARROW_ID_COLUMNS)
+        };
         Self {
             now,
-            id: longest(&|session| width(&session.id)).min(MOST_ID_COLUMNS),
+            id: longest(&|session| width(&session.id)).min(id),
             agent: longest(&|session| session.found.agent.len()).min(agent),
             age: longest(&|session| session.age(now).len()),
             n_cells: if has_tokens { 12 } else { 8 },

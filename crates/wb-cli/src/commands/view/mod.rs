@@ -52,8 +52,7 @@ fn subject(shell: &Shell, args: &ViewArgs) -> Result<PathBuf, UserError> {
     if Path::new(word).exists() && !Path::new(word).is_dir() {
         return Ok(PathBuf::from(word));
     }
-    // A name that is none is a missing file, which is reported when it is read.
-    Ok(find_session::named(environment, word).unwrap_or_else(|| PathBuf::from(word)))
+    Ok(find_session::choose(environment, Path::new(word))?.path)
 }
 
 fn check_terminal(shell: &Shell) -> Result<(), UserError> {

@@ -91,8 +91,9 @@ fn by_word(known: &KnownSessions, word: &str) -> Result<ChosenSession, UserError
     let by_id: Vec<&KnownSession> = known.all.iter().filter(|session| session.has_id(word)).collect();
     let whole: Vec<&KnownSession> = by_id.iter().filter(|session| session.id == word).copied().collect();
     let by_id = if let [_] = whole.as_slice() { whole } else { by_id };
-    let by_title = || known.all.iter().filter(|session| session.has_words(word)).collect();
-    let matches: Vec<&KnownSession> = if by_id.is_empty() { by_title() } else { by_id };
+    // A short word may be the start of an id and a word of a title.
+    let others = || known.all.iter().filter(|session| session.has_start(word) || session.has_words(word));
+    let matches: Vec<&KnownSession> = if by_id.is_empty() { others().collect() } else { by_id };
     let exact = |session: &&&KnownSession| session.head.title.as_deref() == Some(word);
     let mut same = matches.iter().filter(exact);
     match (matches.as_slice(), same.next(), same.next()) {
@@ -101,10 +102,16 @@ fn by_word(known: &KnownSessions, word: &str) -> Result<ChosenSession, UserError
         ([one], ..) | (_, Some(one), None) => Ok((*one).into()),
         (many, ..) => Err(UserError::new(
             format!("`{word}` names {} sessions", many.len()),
-            "type the id of one, which is first in its line",
+            format!("type the id of one, which is first in its line{}", more(many.len())),
         )
         .with_candidates(lines(many))),
     }
+}
+
+/// Returns where those that are not listed are.
+fn more(n: usize) -> String {
+    let more = n.saturating_sub(MOST_CANDIDATES);
+    if more > 0 { format!("; `wb --all` also lists the other {more}") } else { String::new() }
 }
 
 fn lines(sessions: &[&KnownSession]) -> Vec<String> {

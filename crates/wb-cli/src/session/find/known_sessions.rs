@@ -96,15 +96,21 @@ impl KnownSession {
         age(now.duration_since(self.found.modified).unwrap_or_default())
     }
 
+    /// Returns whether a word is a start of the id that is shown.
+    pub(crate) fn has_start(&self, word: &str) -> bool {
+        self.id.starts_with(word)
+    }
+
     /// Returns whether a word is the id or its start. Names of files are the id, or end with it.
     pub(crate) fn has_id(&self, word: &str) -> bool {
         has_id(&self.found.path, word)
     }
 
-    /// Returns whether all words occur in the title or the first prompt.
+    /// Returns whether all words occur in the title, the first prompt or the name of the folder.
     pub(crate) fn has_words(&self, words: &str) -> bool {
-        let texts = [&self.head.title, &self.head.prompt];
-        let text: String = texts.into_iter().flatten().flat_map(|text| [text.as_str(), " "]).collect();
+        let folder = self.head.folder.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
+        let texts = [self.head.title.as_deref(), self.head.prompt.as_deref(), folder];
+        let text: String = texts.into_iter().flatten().flat_map(|text| [text, " "]).collect();
         let text = text.to_lowercase();
         words.to_lowercase().split_whitespace().all(|word| text.contains(word))
     }

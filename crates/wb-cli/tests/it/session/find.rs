@@ -59,6 +59,44 @@ fn two_matches_and_no_match_list_what_may_be_meant() {
 }
 
 #[test]
+fn the_start_of_an_id_may_be_short_and_is_never_one_of_several() {
+    let home = two();
+    lay(&home, "f1b2c3d4-0000-7000-8000-000000000003", "other", "Fix the shop again");
+    assert!(file(&home, "weigh f1").ends_with("000000000003"));
+    assert!(home.refused_words(&["weigh", "0a"]).contains("`0a` names 2 sessions"));
+    lay(&home, "aadd0000-0000-7000-8000-000000000004", "other", "Say whether feed is a word");
+    lay(&home, "feed0000-0000-7000-8000-000000000005", "other", "Say nothing");
+    let error = home.refused_words(&["weigh", "feed"]);
+    assert!(error.contains("`feed` names 2 sessions"), "the start of an id and a word: {error}");
+    for n in 0..4 {
+        lay(&home, &format!("0a1b2c3d-000{n}-7000-8000-00000000001{n}"), "mill", "Grind");
+    }
+    assert!(home.refused_words(&["weigh", "mill"]).contains("names 4 sessions"), "the folder is shown too");
+    let error = home.refused_words(&["weigh", "0a1b2c3d"]);
+    assert_eq!(error.matches("  pi  ").count(), 5, "{error}");
+    assert!(error.contains("is first in its line; `wb --all` also lists the other 1\n"), "{error}");
+}
+
+#[test]
+fn the_tree_and_the_view_of_a_session_take_its_id() {
+    let home = two();
+    assert!(home.done("session tree 0a1b2c3d-0").contains("Fix the checkout"));
+    assert!(home.done("session context 0a1b2c3d-0").contains("Fix the checkout"));
+    home.done("view 0a1b2c3d-0 --html page.html");
+}
+
+#[test]
+fn a_long_id_leaves_room_for_the_title_on_a_narrow_screen() {
+    let home = two();
+    for n in 1..3 {
+        lay(&home, &format!("number-{n}"), "project", "Fix the shop");
+    }
+    let list = home.run_at("60", "--all").stdout;
+    assert!(list.lines().any(|line| line.contains("  2026-01-0…  pi  now  Fix the shop ")), "{list}");
+    assert!(list.lines().all(|line| line.chars().count() <= 60), "{list}");
+}
+
+#[test]
 fn a_command_that_changes_a_session_prints_which() {
     let home = two();
     let answer = home.run("compact --in-place --force --allow-open");
