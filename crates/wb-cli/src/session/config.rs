@@ -14,7 +14,7 @@ use wb_message::text::one_line;
 use wb_passes::ImagePolicy;
 use wb_record::{Abilities, Ability};
 
-use crate::args::Policy;
+use crate::args::{self, Policy};
 use crate::hosts::HOSTS;
 use crate::platform::environment::Environment;
 use crate::session::pins::SessionPin;
@@ -42,7 +42,9 @@ struct File {
     #[serde(deserialize_with = "strategy")]
     strategy: Option<Strategy>,
     trigger_ratio: Option<f64>,
+    #[serde(deserialize_with = "tokens")]
     keep_recent_tokens: Option<u64>,
+    #[serde(deserialize_with = "tokens")]
     reserve_tokens: Option<u64>,
     images: Option<ImagePolicy>,
     pin: Option<Vec<String>>,
@@ -173,6 +175,17 @@ impl Config {
     }
 }
 
+/// Returns where a key counts, unless it counts everywhere.
+pub(crate) fn scope(key: &str) -> Option<&'static str> {
+    match key {
+        "strategy" | "trigger_ratio" | "keep_recent_tokens" | "reserve_tokens" => {
+            Some("when an agent compacts; `wb plan` and `wb compact` take an option instead")
+        }
+        "images" => Some("in `wb plan` and `wb compact`"),
+        _ => None,
+    }
+}
+
 /// Returns the model catalog in effect here.
 pub(crate) fn catalog(shell: &Shell) -> Result<Cow<'static, Catalog>, UserError> {
     Ok(Config::read(&shell.environment, shell.environment.working.as_deref())?.catalog)
@@ -241,6 +254,15 @@ fn first<T: Clone>(
     let value = set.map_or(plain, |(_, value)| value);
     rows.push(SettingRow { key: key.to_owned(), value: render(&value), from });
     value
+}
+
+/// Reads a number of tokens, or a text such as `20k`, as the options take it.
+fn tokens<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    let read = match toml::Value::deserialize(from)? {
+        toml::Value::String(text) => args::values::tokens(&text).map_err(|why| format!("{text}: {why}")),
+        value => u64::deserialize(value).map_err(|error| error.message().to_owned()),
+    };
+    read.map(Some).map_err(D::Error::custom)
 }
 
 fn strategy<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Strategy>, D::Error> {

@@ -79,6 +79,11 @@ pub(crate) fn set_trust(shell: &Shell, folder: Option<&Path>, is_trusted: bool) 
     if folder.to_str().is_none_or(|path| path.contains('\n')) {
         return Err(UserError::new("the path of the folder is not text", "rename the folder").into());
     }
+    if is_trusted && !folder.join(PROJECT_FILE).is_file() {
+        let what = format!("there is no {PROJECT_FILE} in this folder");
+        let hint = "name the folder that has one; `wb config edit --project` makes one";
+        return Err(UserError::of_file(named.display().to_string(), what, hint).into());
+    }
     let Some(config) = environment.config.as_deref() else {
         return Err(UserError::new("there is no folder for settings", "set HOME or XDG_CONFIG_HOME").into());
     };

@@ -11,11 +11,12 @@ use toml_edit::{DocumentMut, Item, Key, Table, Value};
 use wb_record::{FileError, write_new};
 
 use super::EXAMPLE;
-use crate::session::config::checked_settings;
+use crate::session::config::{checked_settings, scope};
 use crate::session::project_file::PROJECT_FILE;
 use crate::terminal::escape::escaped;
 use crate::terminal::file_error::not_file_written;
 use crate::terminal::shell::Shell;
+use crate::terminal::style::DIM;
 use crate::terminal::user_error::{UserError, in_words};
 
 /// The answer of `wb config set --json` and `wb config unset --json`.
@@ -194,7 +195,10 @@ fn report(shell: &Shell, changed: &ChangedSetting<'_>) -> Result<()> {
     let previous =
         changed.previous.as_deref().map_or_else(|| "not set".to_owned(), |it| escaped(it).into_owned());
     shell.print(|page| match &changed.value {
-        Some(value) => writeln!(page, "{key} = {}  (was {previous}) in {}", escaped(value), escaped(&file)),
+        Some(value) => {
+            writeln!(page, "{key} = {}  (was {previous}) in {}", escaped(value), escaped(&file))?;
+            scope(changed.key).map_or(Ok(()), |scope| page.prose("", 2, &format!("{DIM}counts {scope}{DIM:#}")))
+        }
         None => writeln!(page, "{key} is not set any more (was {previous}) in {}", escaped(&file)),
     })
 }

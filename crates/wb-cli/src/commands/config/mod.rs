@@ -7,8 +7,8 @@ use std::io::Write;
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::args::config::ConfigAction;
-use crate::session::config::{Config, Ignored, SettingRow};
+use crate::args::config::{ConfigAction, KEYS};
+use crate::session::config::{Config, Ignored, SettingRow, scope};
 use crate::session::project_file::set_trust;
 use crate::terminal::escape::escaped;
 use crate::terminal::shell::Shell;
@@ -48,6 +48,11 @@ fn show(shell: &Shell) -> Result<()> {
             let from = from.as_deref().map_or_else(|| "default".to_owned(), |it| shell.environment.tilde(it));
             writeln!(page, "{key} = {}  {DIM}{}{DIM:#}", escaped(value), escaped(&from))?;
         }
+        for key in ["trigger_ratio", "images"] {
+            let Some(scope) = scope(key) else { continue };
+            let keys: Vec<&str> = KEYS.into_iter().filter(|it| self::scope(it) == Some(scope)).collect();
+            page.prose("", 2, &format!("{DIM}{}: {scope}{DIM:#}", keys.join(", ")))?;
+        }
         if let Some(Ignored { path, why }) = &config.ignored {
             let file = shell.environment.tilde(path);
             writeln!(page, "{} is ignored: {why}; to trust its folder: wb config trust", escaped(&file))?;
@@ -61,7 +66,6 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::args::config::KEYS;
     use crate::hosts::HOSTS;
     use crate::session::config::checked_settings;
 

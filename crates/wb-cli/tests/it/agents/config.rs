@@ -9,7 +9,10 @@ fn a_key_is_set_and_unset_and_comments_stay() {
     let home = Home::new();
     home.lay(FILE, "# mine\nkeep_recent_tokens = 9000 # enough\n");
     let set = home.done("config set keep_recent_tokens 7000");
-    assert_eq!(set, "keep_recent_tokens = 7000  (was 9000) in ~/.config/wb/config.toml\n");
+    let scope = "  counts when an agent compacts; `wb plan` and `wb compact` take an option instead\n";
+    let expected = "keep_recent_tokens = 7000  (was 9000) in ~/.config/wb/config.toml\n";
+    assert_eq!(set, format!("{expected}{}", scope.trim_start()));
+    assert!(home.done("config").contains("keep_recent_tokens, reserve_tokens: when an agent compacts;"));
     home.done("config set hosts.pi false");
     home.done("config set strategy ladder");
     home.done("config set models.\"my-model\".context_window 64000");
@@ -33,6 +36,8 @@ fn a_value_that_is_not_valid_changes_nothing() {
         ("config set images hide", "hide"),
         ("config set a..b 1", "`a..b` is no key"),
         ("config set trigger_ratio.x 1", "no table"),
+        ("config set reserve_tokens lots", "lots: expected whole tokens, such as 200000, 200k or 1.5m"),
+        ("config trust", "there is no .wb.toml in this folder\nhint: name the folder that has one"),
     ] {
         assert!(home.refused(line).contains(reason), "{line}");
     }
@@ -50,6 +55,15 @@ fn a_new_file_is_private_and_json_says_what_was_changed() {
     }
     home.done("config set keep_recent_tokens 5 --project");
     assert_eq!(home.text("project/.wb.toml"), "keep_recent_tokens = 5\n");
+}
+
+#[test]
+fn tokens_are_taken_as_the_options_take_them() {
+    let home = Home::new();
+    home.done("config set keep_recent_tokens 20k");
+    home.done("config set reserve_tokens 1_500");
+    let shown = home.done("config");
+    assert!(shown.contains("keep_recent_tokens = 20000  ") && shown.contains("reserve_tokens = 1500  "), "{shown}");
 }
 
 #[cfg(unix)]
