@@ -259,7 +259,7 @@ mod readme {
             &session,
             &outcome,
             false,
-            (None, ""),
+            &session::report::NextStep::default(),
         )
         .unwrap();
         let printed = String::from_utf8(printed.into_inner()).unwrap();

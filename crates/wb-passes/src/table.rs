@@ -39,44 +39,44 @@ pub struct PassEntry {
 pub const PASSES: [PassEntry; 9] = [
     row::<Microcompact>(
         Effect::Clears,
-        "cleared stale tool results",
+        "clears stale tool results",
         "bodies of older tool results whose tool can be run again",
     ),
     row::<Images>(
         Effect::Shortens,
-        "took images out of older tool results",
+        "takes images out of older tool results",
         "images in tool results before the last prompt, and all but the newest behind it",
     ),
     row::<Preview>(
         Effect::Shortens,
-        "shortened giant bodies to head and tail",
+        "shortens giant bodies to head and tail",
         "the middle of giant tool bodies and shell outputs",
     ),
     row::<OversizedResult>(
         Effect::Shortens,
-        "previewed oversized tool results",
+        "previews oversized tool results",
         "the middle of each tool body and shell output above a size of its own",
     )
     .always(),
     row::<ToolOutput>(
         Effect::Shortens,
-        "cut tool outputs to their head and tail lines",
+        "cuts tool outputs to their head and tail lines",
         "all but the first and last lines of tool results and shell outputs",
     ),
     row::<Collapse>(
         Effect::Drops,
-        "turned old replies and their results into a line each",
+        "turns old replies and their results into a line each",
         "thinking, calls, results and the ends of long texts of older replies",
     ),
     row::<DropMiddle>(
         Effect::Drops,
-        "dropped messages between the first and the recent ones",
+        "drops messages between the first and the recent ones",
         "whole messages, but neither the task nor the latest request",
     ),
-    row::<Truncate>(Effect::Drops, "dropped the oldest messages", "the oldest history, without a digest"),
+    row::<Truncate>(Effect::Drops, "drops the oldest messages", "the oldest history, without a digest"),
     row::<Repair>(
         Effect::Drops,
-        "answered lost calls and dropped stray results",
+        "answers lost calls and drops stray results",
         "results whose call is gone",
     )
     .always(),

@@ -18,7 +18,7 @@ use crate::session::json::Compacted;
 use crate::session::model::Model;
 use crate::session::outcome::Outcome;
 use crate::session::output_file::{check_target, write_out};
-use crate::session::report::{self, Details};
+use crate::session::report::{self, Details, NextStep};
 use crate::session::validity::{Validity, otherwise, refuse_new};
 use crate::terminal::escape::file_word;
 use crate::terminal::file_error::not_read;
@@ -153,6 +153,16 @@ fn changes(session: &Session, outcome: &Outcome, stamp: &Stamp) -> Result<Change
     rendered.map_err(|error| UserError::of_file(&session.file, error.to_string(), error.hint()))
 }
 
+/// Returns why a planned compaction cannot be written into its session, or elsewhere.
+fn why_not_written(session: &Session, outcome: &Outcome, is_in_place: bool) -> Option<UserError> {
+    if !outcome.report.is_changed() || session.why_not_native().is_some() {
+        return None;
+    }
+    let rendered = changes(session, outcome, &clock::stamp()).err();
+    let truncated = || refuse_truncated(session, Path::new(&session.file)).err().filter(|_| is_in_place);
+    rendered.or_else(truncated)
+}
+
 /// Refuses violations that the session did not have before.
 fn refuse_invalid(session: &Session, after: &Validity) -> Result<(), UserError> {
     let before = || Ok(Validity::new(&session.opened.messages, &SentAs::from_view(&session.opened)));
@@ -254,8 +264,10 @@ fn report(
         if is_long {
             shell.print_long(|page| report::details(page, outcome, &details))?;
         }
-        let place = (args.write.out.as_deref(), &*args.model.options());
-        return shell.print(|page| report::preview(page, session, outcome, more, place));
+        let out = args.write.out.as_deref();
+        let why_not = why_not_written(session, outcome, out.is_none());
+        let next = NextStep { out, options: &args.model.options(), why_not };
+        return shell.print(|page| report::preview(page, session, outcome, more, &next));
     }
     shell.say(|page| {
         if is_long {

@@ -81,14 +81,16 @@ fn report(shell: &Shell, changed: &UndoJson, how: UndoMethod) -> Result<()> {
     }
     let what = match (changed.undone, changed.written) {
         (true, true) => "undone",
-        (true, false) => "would be undone; dry run, nothing written",
+        (true, false) => "would be undone (dry run, nothing written)",
         (false, true) => "redone",
-        (false, false) => "would be redone; dry run, nothing written",
+        (false, false) => "would be redone (dry run, nothing written)",
     };
     let how = match (how, changed.undone, changed.written) {
-        (UndoMethod::Exactly, ..) => "file restored byte for byte",
-        (UndoMethod::InPlace, true, _) => "restored in place; later messages kept",
-        (UndoMethod::InPlace, false, _) => "redone in place; later messages kept",
+        (UndoMethod::Exactly, _, true) => "file restored byte for byte",
+        (UndoMethod::Exactly, _, false) => "the file would be restored byte for byte",
+        (UndoMethod::InPlace, true, true) => "restored in place; later messages kept",
+        (UndoMethod::InPlace, false, true) => "redone in place; later messages kept",
+        (UndoMethod::InPlace, _, false) => "the change would be in place; later messages stay",
         (UndoMethod::ByAppending, _, true) => {
             "the session has moved on, so the old messages were appended again, followed by the newer ones"
         }

@@ -157,7 +157,7 @@ fn whole(shell: &Shell, session: &mut Session, (is_first, is_exact): (bool, bool
         }
         meter::heading(page, session, session.opened.messages.len())?;
         meter::bars(page, session, &[("  ", session.measure.context_tokens)])?;
-        meter::facts(page, session)?;
+        meter::facts(page, session, None)?;
         if is_exact {
             let words = count.in_words(session.opened.model.as_deref());
             page.prose("  ", 4, &escaped(&words))?;

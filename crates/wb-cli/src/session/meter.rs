@@ -70,8 +70,8 @@ fn cell_of(cell: u64, filled: u64, mark: u64) -> char {
 }
 
 /// Writes the source of the figure and the distance to the limit, and what is only assumed.
-pub(crate) fn short_facts(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
-    limit(page, session)?;
+pub(crate) fn short_facts(page: &mut Page<'_>, session: &Session, after: Option<u64>) -> io::Result<()> {
+    limit(page, session, after)?;
     trigger(page, session)?;
     if let Some(words) =
         session.window_from.in_words(session.window).filter(|_| session.window_from.is_guess())
@@ -87,14 +87,20 @@ pub(crate) fn short_facts(page: &mut Page<'_>, session: &Session) -> io::Result<
     }
 }
 
-/// Writes the source of the figure and the distance to the limit.
-fn limit(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
+/// Writes the source of the figure and the distance to the limit, also after a compaction.
+fn limit(page: &mut Page<'_>, session: &Session, after: Option<u64>) -> io::Result<()> {
     let measure = &session.measure;
     let source = if measure.anchored { "counted by the provider" } else { "estimated" };
     let limit = session.limit;
-    let verdict = match measure.context_tokens.checked_sub(limit) {
+    let verdict = |tokens: u64| match tokens.checked_sub(limit) {
         Some(over) if over > 0 => format!("{WARN}over by {}{WARN:#}", grouped(over)),
-        _ => format!("{} left", grouped(limit - measure.context_tokens)),
+        _ => format!("{} left", grouped(limit - tokens)),
+    };
+    let now = verdict(measure.context_tokens);
+    let verdict = match after.map(verdict) {
+        None => now,
+        Some(after) if session.is_over() => format!("{now} before, {after} after"),
+        Some(after) => format!("{after} after"),
     };
     let policy = session.policy.budget();
     let (reserve, ratio) = (grouped(policy.reserve_tokens.unwrap_or(0)), policy.trigger_ratio);
@@ -113,8 +119,8 @@ fn trigger(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
 }
 
 /// Writes the source of the figure, the distance to the limit, and what else is known of both.
-pub(crate) fn facts(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
-    limit(page, session)?;
+pub(crate) fn facts(page: &mut Page<'_>, session: &Session, after: Option<u64>) -> io::Result<()> {
+    limit(page, session, after)?;
     let measure = &session.measure;
     if let Some(words) = session.window_from.in_words(session.window) {
         dim(page, &escaped(&words))?;

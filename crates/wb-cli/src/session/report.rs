@@ -12,11 +12,13 @@ use wb_summarize::NoDigest;
 
 use super::meter;
 use super::outline;
+use crate::args::Policy;
 use crate::session::Session;
 use crate::session::outcome::{Outcome, missed};
 use crate::terminal::escape::{escaped, file_word};
 use crate::terminal::number::{count, grouped, grouped_in, messages};
 use crate::terminal::style::{DIM, HEAD, WARN};
+use crate::terminal::user_error::UserError;
 use crate::terminal::wrap::{Page, width};
 use wb_bind::Strategy;
 
@@ -40,10 +42,11 @@ pub(crate) fn summary(
     writeln!(page)?;
     let weights = [("  before ", outcome.tokens_before), ("  after  ", outcome.tokens_after)];
     meter::bars(page, session, &weights)?;
+    let after = report.is_changed().then_some(outcome.tokens_after);
     if is_full {
-        meter::facts(page, session)?;
+        meter::facts(page, session, after)?;
     } else {
-        meter::short_facts(page, session)?;
+        meter::short_facts(page, session, after)?;
     }
     if session.target.is_some() && report.is_changed() {
         let (before, after) = (grouped(report.tokens_before), grouped(report.tokens_after));
@@ -81,13 +84,18 @@ fn happened(page: &mut Page<'_>, session: &Session, outcome: &Outcome, is_full: 
         page.prose("  ", 4, &format!("{DIM}drop: none of the dropped messages is in the context{DIM:#}"))?;
     }
     if !session.pins.is_empty() && outcome.report.digest.is_some() {
-        let tokens: u64 = session.pins.iter().map(|pin| TokenHeuristic::DEFAULT.text(&pin.line())).sum();
+        let tokens = pin_tokens(session);
         let n = count(session.pins.len(), "text", "texts");
         page.prose(
             "  pins         ",
             15,
             &format!("{n} verbatim in the digest, {} tokens", grouped(tokens)),
         )?;
+    }
+    if is_tail_forced(session) && report.is_changed() {
+        let note = "note: with --force what follows the last prompt stays; --keep-recent-tokens counts only if that \
+                    does not fit";
+        page.prose("  ", 4, &format!("{DIM}{note}{DIM:#}"))?;
     }
     if let Some(bodies) = bodies(outcome) {
         writeln!(page, "  {DIM}kept messages: {bodies}{DIM:#}")?;
@@ -104,10 +112,31 @@ fn happened(page: &mut Page<'_>, session: &Session, outcome: &Outcome, is_full: 
     }
     let irreducible = || report.irreducible.map(|it| it.to_string());
     let missed = outcome.missed_target.map(missed).or_else(irreducible);
-    for warning in [missed, report.refused.clone()].into_iter().flatten() {
+    for warning in [missed, report.refused.clone(), pins_over(session, outcome)].into_iter().flatten() {
         page.prose("  ", 4, &format!("{WARN}{}{WARN:#}", escaped(&grouped_in(&warning))))?;
     }
     Ok(())
+}
+
+/// Returns whether the size of the recent tail was set, and the last prompt decides instead.
+fn is_tail_forced(session: &Session) -> bool {
+    let policy = &session.policy;
+    let is_set = policy.keep_recent_tokens != Policy::default().keep_recent_tokens;
+    policy.force && is_set && session.target.is_none() && session.strategy.digests()
+}
+
+/// Explains a result that only its pins lift above the limit.
+fn pins_over(session: &Session, outcome: &Outcome) -> Option<String> {
+    let over = outcome.tokens_after.checked_sub(session.limit).filter(|over| *over > 0)?;
+    let is_due_to_pins = outcome.report.digest.is_some() && over <= pin_tokens(session);
+    let file = file_word(Path::new(&session.file));
+    is_due_to_pins.then(|| {
+        format!("the result is {over} tokens above the limit because of pins; `wb pin {file}` lists them")
+    })
+}
+
+fn pin_tokens(session: &Session) -> u64 {
+    session.pins.iter().map(|pin| TokenHeuristic::DEFAULT.text(&pin.line())).sum()
 }
 
 /// Writes the first line of what a digest keeps of the user's words and tasks.
@@ -157,19 +186,19 @@ fn described(step: &StepReport, outcome: &Outcome) -> String {
             let folded = messages(report.folded);
             let redacted = match report.redacted {
                 0 => String::new(),
-                n => format!("; redacted {}", count(n, "secret", "secrets")),
+                n => format!("; redacts {}", count(n, "secret", "secrets")),
             };
-            format!("folded {folded} into a digest of {digest} tokens, {by}{redacted}")
+            format!("folds {folded} into a digest of {digest} tokens, {by}{redacted}")
         }
         DROP if report.messages_before > step.messages_after => {
-            format!("folded {} that you dropped", messages(outcome.n_dropped()))
+            format!("folds {} that you dropped", messages(outcome.n_dropped()))
         }
-        DROP => format!("cleared {} that you dropped", count(outcome.n_dropped(), "result", "results")),
+        DROP => format!("clears {} that you dropped", count(outcome.n_dropped(), "result", "results")),
         RESTORE => match report.restored.len() {
-            1 => "restored the most recently read file".to_owned(),
-            n => format!("restored the {n} most recently read files"),
+            1 => "restores the most recently read file".to_owned(),
+            n => format!("restores the {n} most recently read files"),
         },
-        pass => pass_entry(pass).map_or("did its part", |entry| entry.does).to_owned(),
+        pass => pass_entry(pass).map_or("does its part", |entry| entry.does).to_owned(),
     }
 }
 
@@ -208,14 +237,22 @@ pub(crate) struct Details {
     pub(crate) digest: bool,
 }
 
-/// Writes the report of what was not written, and the commands that go on, with `out` and further
-/// options.
+/// The parts of the commands that go on from a preview.
+#[derive(Debug, Default)]
+pub(crate) struct NextStep<'a> {
+    pub(crate) out: Option<&'a Path>,
+    pub(crate) options: &'a str,
+    /// The reason that nothing can be written.
+    pub(crate) why_not: Option<UserError>,
+}
+
+/// Writes the report of what was not written, and the commands that go on.
 pub(crate) fn preview(
     page: &mut Page<'_>,
     session: &Session,
     outcome: &Outcome,
     is_full: bool,
-    (out, options): (Option<&Path>, &str),
+    next: &NextStep<'_>,
 ) -> io::Result<()> {
     summary(page, session, outcome, is_full)?;
     if !outcome.report.is_changed() {
@@ -225,13 +262,18 @@ pub(crate) fn preview(
             Ok(())
         };
     }
-    let command = command(session, options);
+    let command = command(session, next.options);
     writeln!(page)?;
     if outcome.digest().is_some() {
         writeln!(page, "{DIM}read the digest:{DIM:#} {command} --digest")?;
     }
     writeln!(page, "{DIM}see each message:{DIM:#} {command} --outline")?;
-    writeln!(page, "{DIM}to apply:{DIM:#} {command} {}", place(session, out))
+    if let Some(UserError { message, hint, .. }) = &next.why_not {
+        let hint = hint.as_deref().unwrap_or_default();
+        let text = format!("{WARN}cannot be applied:{WARN:#} {message}; {hint}");
+        return page.prose("", 2, &text);
+    }
+    writeln!(page, "{DIM}to apply:{DIM:#} {command} {}", place(session, next.out))
 }
 
 /// Prints where the result was written, or how to undo a change in place and how to see it.

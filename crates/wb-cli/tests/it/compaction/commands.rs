@@ -165,6 +165,44 @@ fn plan_outlines_every_message_with_its_fate() {
 }
 
 #[test]
+fn plan_says_what_compact_would_refuse() {
+    let folder = Folder::new();
+    let lines = [
+        r#"{"type":"session","id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}"#.to_owned(),
+        json!({"type": "message", "message": {"role": "user", "content": "word ".repeat(4_000)}}).to_string(),
+        json!({"type": "message", "message": {"role": "assistant", "content": [{"type": "text", "text": "Done."}]}})
+            .to_string(),
+        json!({"type": "message", "message": {"role": "user", "content": "Go on."}}).to_string(),
+    ];
+    let file = folder.file("v1.jsonl", &(lines.join("\n") + "\n"));
+    let refused = run("compact", &file, &["--force", "--in-place", "--allow-open"]).stderr;
+    let (_, why) = refused.split_once("v1.jsonl: ").unwrap();
+    let (why, _) = why.split_once('\n').unwrap();
+    let plan = run("plan", &file, &["--force"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(plan.contains(&format!("cannot be applied: {why}; open the session")), "{plan}");
+    assert!(!plan.contains("to apply:"), "{plan}");
+    let cut = folder.file("cut.jsonl", &session()[..session().len() - 3]);
+    let plan = run("plan", &cut, &["--force"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(plan.contains("is truncated; remove it with `wb repair "), "{plan}");
+}
+
+#[test]
+fn a_plan_says_what_does_not_count_and_what_is_too_much() {
+    let folder = Folder::new();
+    let file = folder.file("s.jsonl", &session());
+    let plan = |options: &[&str]| run("plan", &file, options).stdout;
+    let note = "note: with --force what follows the last prompt stays";
+    assert!(plan(&["--force", "--keep-recent-tokens", "100"]).contains(note));
+    assert!(!plan(&["--window", "8k", "--keep-recent-tokens", "100"]).contains(note));
+    assert!(!plan(&["--force"]).contains(note));
+    let over = plan(&["--window", "8k"]);
+    assert!(over.contains(" before, ") && over.contains(" left after"), "{over}");
+    assert_eq!(run("pin", &file, &["--text", &"word ".repeat(1_000)]).code, 0);
+    let over = plan(&["--window", "4k"]);
+    assert!(over.contains("above the limit because of pins; `wb pin"), "{over}");
+}
+
+#[test]
 fn compact_writes_to_stdout_and_reports_on_stderr() {
     let folder = Folder::new();
     let file = folder.file("s.jsonl", &session());
@@ -175,7 +213,7 @@ fn compact_writes_to_stdout_and_reports_on_stderr() {
     assert_eq!(opened.messages.last(), Some(&Message::user("Fix it.")));
     let verbose = run("compact", &file, &["--window", "8k", "-o", "-", "-v"]).stderr;
     let digest = ["# Objective", "Never touch the schema"];
-    for line in ["before ▕", "after  ▕", "digest       folded"].into_iter().chain(digest) {
+    for line in ["before ▕", "after  ▕", "digest       folds"].into_iter().chain(digest) {
         assert!(verbose.contains(line), "{line}: {verbose}");
     }
     assert!(

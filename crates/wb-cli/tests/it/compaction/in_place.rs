@@ -95,7 +95,9 @@ fn a_dry_run_writes_nothing() {
     let done = json_of(&place.run(&["compact", "--in-place", "--force", "--json"]));
     assert_eq!(done["tokens_after"], dry["tokens_after"]);
     let after = place.bytes();
-    assert!(place.run(&["undo", "--dry-run"]).stdout.contains("would be undone; dry run, nothing written"));
+    let reported = place.run(&["undo", "--dry-run"]).stdout;
+    let expected = "would be undone (dry run, nothing written): the file would be restored byte for byte";
+    assert!(reported.contains(expected), "{reported}");
     assert_eq!(place.bytes(), after);
 }
 
@@ -249,8 +251,9 @@ fn an_undo_says_what_is_true_of_the_bytes_and_no_number_is_left_out() {
         let compacted = place.bytes();
         let more = serde_json::json!({"role": "assistant", "content": "done"});
         write(&[list_now(), vec![more.clone()]].concat(), indent);
-        let stays = "later messages kept";
-        for words in [&["undo", "--dry-run"][..], &["undo"]] {
+        for (words, stays) in
+            [(&["undo", "--dry-run"][..], "later messages stay"), (&["undo"], "later messages kept")]
+        {
             let reported = place.run(words).stdout;
             assert!(reported.contains(stays) && !reported.contains("bytes"), "{reported}");
         }
@@ -260,7 +263,7 @@ fn an_undo_says_what_is_true_of_the_bytes_and_no_number_is_left_out() {
         fs::write(place.path(), compacted).unwrap();
         place.age(60);
         let reported = place.run(&["undo"]).stdout;
-        assert!(reported.contains(stays), "another program wrote it: {reported}");
+        assert!(reported.contains("later messages kept"), "another program wrote it: {reported}");
     }
     let log = json_of(&place.run(&["log", "--json"]));
     let numbers: Vec<u64> =

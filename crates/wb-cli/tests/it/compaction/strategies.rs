@@ -68,7 +68,7 @@ fn images_are_taken_out_of_a_session_in_its_own_format_and_come_back() {
     let kept = json_of(&wb(&[&args[..], &["--images", "keep", "--json"]].concat()));
     assert_eq!((&kept["shortened"], kept["steps"][0].as_str()), (&json!(0), Some("digest")), "{kept}");
     let shown = wb(&[&args[..], &["--images", "drop"]].concat()).stdout;
-    assert!(shown.contains("took images out of older tool results"), "{shown}");
+    assert!(shown.contains("takes images out of older tool results"), "{shown}");
     assert!(shown.contains(" --images drop --window 14000"), "{shown}");
 }
 

@@ -59,7 +59,7 @@ fn a_format_without_gaps_has_the_result_cleared() {
     let plan = home.json("plan project.jsonl --force");
     assert_eq!((&plan["dropped"], &plan["steps"][0]), (&json!(1), &json!("drop")), "{plan}");
     let shown = home.done("plan project.jsonl --force");
-    assert!(shown.contains("drop         cleared 1 result that you dropped"), "{shown}");
+    assert!(shown.contains("drop         clears 1 result that you dropped"), "{shown}");
 }
 
 #[test]

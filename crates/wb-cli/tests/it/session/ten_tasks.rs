@@ -142,7 +142,7 @@ fn a_giant_result_is_dropped_before_all_else() {
     let home = home();
     let dropped = home.done("drop 4");
     assert!(dropped.contains("each later compaction folds these messages first"), "{dropped}");
-    assert!(home.done("plan --force").contains("drop         folded "));
+    assert!(home.done("plan --force").contains("drop         folds "));
 }
 
 #[test]
