@@ -255,7 +255,7 @@ async fn stoppable<T>(cancel: &CancellationToken, work: impl Future<Output = T>)
     }
 }
 
-/// What is printed, wrapped at the width of the terminal.
+/// The output, wrapped at the width of the terminal.
 static TEXT: LazyLock<Mutex<WordWrap>> = LazyLock::new(|| {
     let columns = std::io::stdout().is_terminal().then(terminal_size).flatten();
     Mutex::new(WordWrap::new(columns.map(|(columns, _)| usize::from(columns.0))))

@@ -20,8 +20,8 @@ const END_BYTES: usize = 600;
 /// question.
 const QUESTION_CHARS: usize = 160;
 const TO_CHARS: usize = 120;
-/// The bytes at the end of a reply in which options are searched, and the most of them that an
-/// answer names, each with so many characters.
+/// The bytes at the end of a reply in which options are searched, the most options that are kept of
+/// an answer, and the characters of each.
 const OPTIONS_BYTES: usize = 2_000;
 const MOST_OPTIONS: usize = 3;
 const OPTION_CHARS: usize = 100;

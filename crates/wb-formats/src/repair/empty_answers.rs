@@ -21,9 +21,9 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     let patch = current.view.with_whole_records(Patch::new(gone.collect()));
     let wanted = items(&patch, messages.len());
     let changes = current.document().render(current.conversation, &current.view, &wanted, &current.stamp)?;
-    let changed = current.read_after(&changes)?;
-    if changed.is_refused("message-empty") {
+    let after = current.read_after(&changes)?;
+    if after.is_refused("message-empty") {
         return Ok(Next::Left(current.refused("an empty answer cannot be removed alone")));
     }
-    Ok(Next::step_to(SessionRepair::from_changes(changes), changed))
+    Ok(Next::step_to(SessionRepair::from_changes(changes), after))
 }

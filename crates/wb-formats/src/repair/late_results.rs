@@ -28,8 +28,8 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
         return Ok(Next::Nothing);
     };
     match current.read_after(&changes) {
-        Ok(changed) if late_results(changed.messages(), &current.sent).is_empty() => {
-            Ok(Next::step_to(SessionRepair::from_changes(changes), changed))
+        Ok(after) if late_results(after.messages(), &current.sent).is_empty() => {
+            Ok(Next::step_to(SessionRepair::from_changes(changes), after))
         }
         _ => Ok(Next::Nothing),
     }

@@ -23,7 +23,7 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     let mut last: Option<ChangedSession> = None;
     loop {
         let (document, view) = match &last {
-            Some(changed) => (changed.document.as_ref(), &changed.view),
+            Some(after) => (after.document.as_ref(), &after.view),
             None => (current.document(), &*current.view),
         };
         let Some(broken) = broken_link(view).filter(|it| !done.relinked.contains(&it.line)) else { break };
@@ -42,7 +42,7 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
         done.relinked.push(broken.line);
         last = Some(next);
     }
-    Ok(last.map_or(Next::Nothing, |changed| Next::step_to(done, changed)))
+    Ok(last.map_or(Next::Nothing, |after| Next::step_to(done, after)))
 }
 
 /// A line that does not follow the line that it should.

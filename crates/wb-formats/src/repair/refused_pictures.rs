@@ -65,17 +65,17 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     if changes.is_empty() {
         return Ok(Next::Left(current.refused("its pictures are written in another way")));
     }
-    let changed = match current.read_after(&changes) {
+    let after = match current.read_after(&changes) {
         Ok(read) => read,
         Err(why) => return Ok(Next::Left(why)),
     };
-    let is_whole = changed.messages().len() == current.messages().len();
-    if !is_whole || n_refused(changed.violations()) >= n_found {
+    let is_whole = after.messages().len() == current.messages().len();
+    if !is_whole || n_refused(after.violations()) >= n_found {
         return Ok(Next::Left(current.refused("a picture is not in its record as it is sent")));
     }
     let replaced_pictures = fixes.into_keys().collect();
     let done = SessionRepair { replaced_pictures, ..SessionRepair::from_changes(changes) };
-    Ok(Next::step_to(done, changed))
+    Ok(Next::step_to(done, after))
 }
 
 fn n_refused(violations: &[Violation]) -> usize {

@@ -28,15 +28,15 @@ pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     }
     let changes = without_refused_names(current.document(), &current.view, &current.sent);
     let changes = changes.map_err(NotExpressible::unreadable)?;
-    let changed = match current.read_after(&changes) {
+    let after = match current.read_after(&changes) {
         Ok(read) => read,
         Err(why) => return Ok(Next::Left(why)),
     };
-    if changed.messages() != with_taken_names(current.messages(), &current.sent) {
+    if after.messages() != with_taken_names(current.messages(), &current.sent) {
         let why = "the name of a call does not stand in its record as it is sent";
         return Ok(Next::Left(current.refused(why)));
     }
-    Ok(Next::step_to(SessionRepair::from_changes(changes), changed))
+    Ok(Next::step_to(SessionRepair::from_changes(changes), after))
 }
 
 /// Returns messages in which all calls have accepted names.

@@ -80,14 +80,14 @@ fn rendered(patch: Patch, current: &Current<'_>, hidden: &[u8]) -> Result<Next, 
         let done = SessionRepair::from_changes(changes);
         return Ok(Next::Step(Box::new(StageChanges { done, after: After::Messages(messages) })));
     }
-    let changed = current.read_after(&changes)?;
-    let is_repaired = pairs_made_whole(changed.messages(), &current.sent, hidden).is_none()
-        && changed.violations().len() <= current.violations().len();
+    let after = current.read_after(&changes)?;
+    let is_repaired = pairs_made_whole(after.messages(), &current.sent, hidden).is_none()
+        && after.violations().len() <= current.violations().len();
     // If ids are missing, a reader can match a result to another call.
     if !is_repaired {
         return Err(current.refused("what would be written is read otherwise than it is meant"));
     }
-    Ok(Next::step_to(SessionRepair::from_changes(changes), changed))
+    Ok(Next::step_to(SessionRepair::from_changes(changes), after))
 }
 
 /// Returns messages after a patch, which keeps the pairs and so is never refused.

@@ -138,7 +138,7 @@ fn table(page: &mut Page<'_>, operations: &[OperationRow]) -> io::Result<()> {
     operations.iter().try_for_each(|row| {
         let state = if row.undone { "  undone" } else { "" };
         let (id, at, what) = (row.operation, row.minute(), row.what());
-        let (before, after) = row.is_weighed().then(|| row.tokens()).unwrap_or_default();
+        let (before, after) = if row.is_weighed() { row.tokens() } else { Default::default() };
         let line = format!("{id:>3}  {at:<16}  {what:<7}  {before:>9}  {after:>9}{state}");
         writeln!(page, "{}", line.trim_end())
     })
