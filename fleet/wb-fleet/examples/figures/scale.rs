@@ -33,6 +33,7 @@ const DUCKDB: &str = "
 import json, sys, time
 import duckdb, pyarrow as pa, window_budget_arrow as wb
 duckdb.sql(f'SET threads = {sys.argv[2]}')
+duckdb.sql('SET enable_progress_bar = false')  # It is written among the answers.
 rows = pa.ipc.open_stream(sys.stdin.buffer)
 query = duckdb.sql('SELECT id, format, messages FROM rows WHERE length(messages) > 2')
 batches = query.to_arrow_reader(256)
