@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 /// The width of the lines if the terminal reports none.
-const PIPE_COLUMNS: usize = 100;
+pub(crate) const PIPE_COLUMNS: usize = 100;
 
 /// The values from the environment; apart from these, only keys and passwords are read.
 #[derive(Clone, Debug, Default)]

@@ -11,6 +11,8 @@ use crate::terminal::escape::{file_word, shell_word};
 use crate::terminal::json_layout::{CUT, GLUED, JsonLayout, SPREAD};
 use crate::terminal::user_error::{UserError, in_words};
 
+/// The fault of a path whose folder is missing; the path names that folder.
+const NO_FOLDER: &str = "its folder does not exist";
 /// The least similarity of a suggested name to the typed one, from 0 to 1.
 const LEAST_LIKENESS: f64 = 0.85;
 
@@ -67,8 +69,7 @@ fn not_there(path: &Path) -> UserError {
     }
     let folder = folder_of(path);
     if !folder.is_dir() {
-        let what = format!("there is no folder {}", folder.display());
-        return UserError::of_file(file, what, near_or(folder, "`wb` alone lists the newest sessions"));
+        return UserError::of_file(file, NO_FOLDER, near_or(folder, "`wb` alone lists the newest sessions"));
     }
     UserError::of_file(file, "no such file", near_or(path, "`wb` alone lists the newest sessions"))
 }
@@ -153,10 +154,9 @@ pub(crate) fn not_written(path: &Path, error: &io::Error) -> UserError {
     let file = path.display().to_string();
     let folder = folder_of(path);
     let (what, hint) = match error.kind() {
-        ErrorKind::NotFound if !folder.is_dir() => (
-            format!("there is no folder {}", folder.display()),
-            near_or(folder, "make the folder first, or name a file in another one"),
-        ),
+        ErrorKind::NotFound if !folder.is_dir() => {
+            (NO_FOLDER.to_owned(), near_or(folder, "make the folder first, or name a file in another one"))
+        }
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
             ("no room is left there".to_owned(), "free some space, or name a file on another disk".to_owned())
         }

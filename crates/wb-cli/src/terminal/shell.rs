@@ -9,7 +9,7 @@ use anyhow::Result;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-use crate::platform::environment::Environment;
+use crate::platform::environment::{Environment, PIPE_COLUMNS};
 use crate::terminal::escape::{SafeJson, escaped};
 use crate::terminal::pager::Pager;
 use crate::terminal::style::{BAD, DIM, HINT};
@@ -114,14 +114,17 @@ impl Shell {
             return;
         }
         let mut out = anstream::stderr().lock();
-        let _ = writeln!(out, "{BAD}error:{BAD:#} {}", escaped(&error.to_string()));
         let columns = self.environment.columns;
+        let lead = format!("{BAD}error:{BAD:#} ");
+        // On a pipe it stays one line, which is searched.
+        let width = if columns == PIPE_COLUMNS { usize::MAX } else { columns };
+        let _ = writeln!(out, "{}", wrap::wrapped(&lead, 7, &escaped(&error.to_string()), width));
         for candidate in &error.candidates {
             let _ = Page::new(&mut out, columns).cut("  ", &escaped(candidate), "");
         }
         if let Some(hint) = &error.hint {
             let lead = format!("{HINT}hint:{HINT:#} ");
-            let _ = writeln!(out, "{}", wrap::wrapped(&lead, 6, &escaped(hint), self.environment.columns));
+            let _ = writeln!(out, "{}", wrap::wrapped(&lead, 6, &escaped(hint), columns));
         }
     }
 

@@ -157,7 +157,7 @@ fn a_file_that_cannot_be_read_is_named_and_the_others_are_replayed() {
 fn only_if_nothing_can_be_replayed_the_command_fails() {
     let answer = wb(&["replay", "no/such/file.jsonl"]);
     assert_eq!((answer.code, answer.stdout.as_str()), (1, ""));
-    assert!(answer.stderr.starts_with("error: no/such/file.jsonl: there is no folder no/such\nhint: "));
+    assert!(answer.stderr.starts_with("error: no/such/file.jsonl: its folder does not exist\nhint: "));
     let empty = tempfile::tempdir().unwrap();
     let name = empty.path().to_str().unwrap();
     let answer = wb(&["replay", name]);

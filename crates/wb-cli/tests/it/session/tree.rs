@@ -387,7 +387,7 @@ fn what_is_no_session_of_pi_is_refused_with_a_hint() {
     }
     let missing = wb(&["session", "tree", "/nowhere/s.jsonl"]);
     assert_eq!(missing.code, 1);
-    let expected = "error: /nowhere/s.jsonl: there is no folder /nowhere\nhint: ";
+    let expected = "error: /nowhere/s.jsonl: its folder does not exist\nhint: ";
     assert!(missing.stderr.starts_with(expected), "{}", missing.stderr);
 }
 

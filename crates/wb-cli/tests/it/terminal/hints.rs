@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, wb, wb_with};
+use crate::support::{Answer, wb, wb_in, wb_with};
 
 const SESSION: &str = "fixtures/sessions/hello.jsonl";
 
@@ -77,8 +77,18 @@ fn a_near_name_is_quoted_for_the_shell() {
 #[test]
 fn a_folder_that_is_not_there_is_named() {
     let (error, hint) = refused(&["plan", "fixturs/hello.jsonl"]);
-    assert_eq!(error, "fixturs/hello.jsonl: there is no folder fixturs");
+    assert_eq!(error, "fixturs/hello.jsonl: its folder does not exist");
     assert_eq!(hint, "did you mean fixtures?");
+}
+
+#[test]
+fn an_error_is_wrapped_at_the_width_of_the_screen() {
+    let variables = [("COLUMNS", "60")];
+    let refused = wb_in(Path::new("/nowhere"), &variables, &["session", "tree", SESSION], b"").stderr;
+    assert!(
+        refused.lines().count() > 2 && refused.lines().all(|line| line.chars().count() <= 60),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -157,7 +167,7 @@ fn an_unwritable_folder_is_not_a_missing_one() {
         assert_eq!(error, format!("{}: is a folder", path("")));
         assert_eq!(hint, format!("name a file in it, such as {}", path("compacted.jsonl")));
         let (error, hint) = compact(&path("none/out.jsonl"));
-        assert_eq!(error, format!("{}: there is no folder {}", path("none/out.jsonl"), path("none")));
+        assert_eq!(error, format!("{}: its folder does not exist", path("none/out.jsonl")));
         assert_eq!(hint, "make the folder first, or name a file in another one");
         fs::create_dir(path("folder")).unwrap();
         let (_, hint) = compact(&path("foldr/out.jsonl"));
