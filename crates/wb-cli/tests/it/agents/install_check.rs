@@ -15,6 +15,13 @@ fn wrong(home: &Home, host: &str) -> String {
     problems.map(|it| it.as_str().unwrap()).collect::<Vec<_>>().join("\n")
 }
 
+/// Trusts the project's settings, if it has any.
+fn trust(home: &Home) {
+    if home.path("project/.wb.toml").exists() {
+        home.done("config trust");
+    }
+}
+
 #[test]
 fn a_check_reports_what_is_live_and_why_the_rest_is_not() {
     let home = Home::new();
@@ -185,7 +192,7 @@ fn a_check_finds_the_switch_by_which_an_agent_leaves_it_off() {
             home.lay(".claude/settings.json", &with);
         } else {
             home.lay(path, text);
-            home.done("config trust");
+            trust(&home);
         }
         let reported = wrong(&home, host);
         assert!(reported.contains("it is switched off: ") && reported.contains(why), "{path}: {reported}");
@@ -222,7 +229,7 @@ fn a_switch_that_is_on_again_in_settings_that_count_more_is_no_problem() {
         for (path, text) in files {
             home.lay(path, text);
         }
-        home.done("config trust");
+        trust(&home);
         assert_eq!(wrong(&home, host), "", "{host}");
     }
 }
@@ -242,7 +249,7 @@ fn a_check_names_settings_that_can_no_more_be_read() {
         let home = Home::new();
         home.done(&format!("install {host}"));
         home.lay(path, text);
-        home.done("config trust");
+        trust(&home);
         let reported = wrong(&home, host);
         let file = path.rsplit('/').next().unwrap();
         assert!(reported.contains("JSON") || reported.contains(file), "{path}: {reported}");
