@@ -189,7 +189,10 @@ impl<'a> Call<'a> {
     /// Parses a call.
     pub fn parse(text: &'a str) -> Result<Self, CallError> {
         let call: Self = serde_json::from_str(text).map_err(|error| {
-            CallError::call(error, r#"send a call such as {"operation": "weigh", "format": "openai-chat", "messages": []}"#)
+            CallError::call(
+                error,
+                r#"send a call such as {"operation": "weigh", "format": "openai-chat", "messages": []}"#,
+            )
         })?;
         if call.version == VERSION {
             return Ok(call);

@@ -74,12 +74,8 @@ pub const PASSES: [PassEntry; 9] = [
         "whole messages, but neither the task nor the latest request",
     ),
     row::<Truncate>(Effect::Drops, "drops the oldest messages", "the oldest history, without a digest"),
-    row::<Repair>(
-        Effect::Drops,
-        "answers lost calls and drops stray results",
-        "results whose call is gone",
-    )
-    .always(),
+    row::<Repair>(Effect::Drops, "answers lost calls and drops stray results", "results whose call is gone")
+        .always(),
 ];
 
 const fn row<P: Pass + DeserializeOwned + 'static>(

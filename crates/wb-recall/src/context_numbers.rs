@@ -20,7 +20,8 @@ pub(crate) fn numbers_of<M: Borrow<Message>>(context: &[Message], log: &[M]) -> 
             let places = places.get_mut(&content(message)).filter(|_| !is_synthetic(message));
             let known = places.and_then(|places| take_newest(places, next));
             // A result that was cleared since is the one before its successor.
-            let before = next.checked_sub(1).filter(|at| is_of_call(message, log.get(*at).map(Borrow::borrow)));
+            let before =
+                next.checked_sub(1).filter(|at| is_of_call(message, log.get(*at).map(Borrow::borrow)));
             let found = known.or(before);
             next = found.unwrap_or(next);
             found

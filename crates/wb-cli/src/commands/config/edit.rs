@@ -197,7 +197,8 @@ fn report(shell: &Shell, changed: &ChangedSetting<'_>) -> Result<()> {
     shell.print(|page| match &changed.value {
         Some(value) => {
             writeln!(page, "{key} = {}  (was {previous}) in {}", escaped(value), escaped(&file))?;
-            scope(changed.key).map_or(Ok(()), |scope| page.prose("", 2, &format!("{DIM}counts {scope}{DIM:#}")))
+            scope(changed.key)
+                .map_or(Ok(()), |scope| page.prose("", 2, &format!("{DIM}counts {scope}{DIM:#}")))
         }
         None => writeln!(page, "{key} is not set any more (was {previous}) in {}", escaped(&file)),
     })

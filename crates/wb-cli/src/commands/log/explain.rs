@@ -76,12 +76,7 @@ impl SessionHistory {
 }
 
 impl<'a> Explained<'a> {
-    fn new(
-        file: &'a str,
-        record: RecordName,
-        explanation: Explanation,
-        numbers: &[Option<usize>],
-    ) -> Self {
+    fn new(file: &'a str, record: RecordName, explanation: Explanation, numbers: &[Option<usize>]) -> Self {
         let (state, message, brought_by, hidden_by) = match explanation {
             Explanation::Seen { at, brought_by } => ("seen", numbers[at], brought_by, Vec::new()),
             Explanation::Hidden { by } => ("hidden", None, None, by),

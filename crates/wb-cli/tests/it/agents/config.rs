@@ -63,7 +63,10 @@ fn tokens_are_taken_as_the_options_take_them() {
     home.done("config set keep_recent_tokens 20k");
     home.done("config set reserve_tokens 1_500");
     let shown = home.done("config");
-    assert!(shown.contains("keep_recent_tokens = 20000  ") && shown.contains("reserve_tokens = 1500  "), "{shown}");
+    assert!(
+        shown.contains("keep_recent_tokens = 20000  ") && shown.contains("reserve_tokens = 1500  "),
+        "{shown}"
+    );
 }
 
 #[cfg(unix)]

@@ -145,7 +145,8 @@ fn a_second_compaction_builds_on_the_first() {
     }
     let redo = |rest: &[&str]| wb(&[&["redo", copy.name(), "--allow-open"], rest].concat());
     let refused = redo(&["2"]).stderr;
-    let expected = "operation 2 cannot be redone before operation 1, which was undone after it\nhint: `wb redo FILE`";
+    let expected =
+        "operation 2 cannot be redone before operation 1, which was undone after it\nhint: `wb redo FILE`";
     assert!(refused.contains(expected), "{refused}");
     assert_eq!((redo(&[]).code, redo(&["2"]).code), (0, 0));
 }
@@ -162,7 +163,10 @@ fn what_was_undone_is_not_redone_once_the_agent_has_gone_on() {
     text += &format!("{next}\n");
     fs::write(&copy.file, text).unwrap();
     let refused = wb(&["redo", copy.name(), "--allow-open"]).stderr;
-    assert!(refused.contains("the session was written to since it was undone\nhint: run `wb compact`"), "{refused}");
+    assert!(
+        refused.contains("the session was written to since it was undone\nhint: run `wb compact`"),
+        "{refused}"
+    );
 }
 
 #[test]
