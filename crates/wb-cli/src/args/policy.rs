@@ -19,7 +19,8 @@ pub(crate) struct Policy {
     pub(crate) trigger_ratio: f64,
     /// Tokens of the recent tail to keep verbatim
     ///
-    /// With --force the tail is what follows the last prompt; this counts only if that is too large.
+    /// With --force the tail is what follows the last prompt; this counts only if that is too
+    /// large.
     #[arg(long, value_name = "TOKENS", default_value_t = AUTO_CONDENSE_POLICY.keep_recent, value_parser = tokens, allow_negative_numbers = true)]
     pub(crate) keep_recent_tokens: u64,
     /// Tokens to reserve for the answer

@@ -29,7 +29,7 @@ pub(crate) struct SessionChange {
     /// `-` is standard input and needs -o.
     #[arg(value_name = "SESSION")]
     pub(crate) file: PathBuf,
-    /// Write the changed session to OUT, a new file, and leave SESSION unchanged
+    /// Write the changed session to OUT, a new file; SESSION stays unchanged
     #[arg(short, long, value_name = "OUT")]
     pub(crate) out: Option<PathBuf>,
     /// Show what would be done and write nothing

@@ -160,7 +160,7 @@ fn what_was_undone_is_not_redone_once_the_agent_has_gone_on() {
     let mut next: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
     next["parentUuid"] = next["uuid"].clone();
     next["uuid"] = json!("00000000-0000-4000-8000-000000000001");
-    text += &format!("{next}\n");
+    text.extend([next.to_string().as_str(), "\n"]);
     fs::write(&copy.file, text).unwrap();
     let refused = wb(&["redo", copy.name(), "--allow-open"]).stderr;
     assert!(
