@@ -200,7 +200,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Returns the places of the messages with a fixed body.
-    fn fixed(&self) -> Cow<'_, [usize]> {
+    pub(crate) fn fixed(&self) -> Cow<'_, [usize]> {
         if self.has_only_input() || self.input.fixed.is_empty() {
             return Cow::Borrowed(&self.input.fixed);
         }

@@ -488,12 +488,8 @@ impl<'a, 'p> StepRunner<'a, 'p> {
 
     /// Moves a cut to the end if outputs behind it do not fit and no step can shorten them.
     fn past_fixed_outputs(&self, places: &Places, cut: usize) -> usize {
-        if self.draft.input.fixed.is_empty() {
-            return cut;
-        }
-        let view = self.draft.view();
-        let fixed = (cut..self.draft.len()).filter(|at| view.is_fixed(*at));
-        let n_tokens: u64 = fixed.map(|at| places.weight(at)).sum();
+        let fixed = self.draft.fixed();
+        let n_tokens: u64 = fixed.iter().filter(|at| **at >= cut).map(|at| places.weight(*at)).sum();
         let has_prompt = places.prompt.is_some_and(|at| at >= cut);
         let is_stuck = n_tokens > 0 && !self.fits(n_tokens + LEAST_DIGEST_TOKENS);
         let is_free = !has_prompt && self.draft.pairing().in_flight().is_none();
