@@ -36,7 +36,7 @@ mod later_event;
 mod answer;
 mod tool;
 mod user_aside;
-mod context_numbers;
+mod message_numbers;
 mod recall;
 
 pub use answer::{Answer, Excerpt};

@@ -12,10 +12,10 @@ use wb_message::{Message, Pairing, ToolRole, ToolVocabulary, Untrusted, Value, o
 
 use crate::answer::{Answer, Excerpt};
 use crate::author::{Answered, Author, shell_outcome};
-use crate::context_numbers::numbers_of;
 use crate::excerpt::{NumberedLines, Wanted, excerpt, lines_from, n_bytes, n_lines};
 use crate::later_event::{CallSubject, LaterEvent, Touch, file_touched};
 use crate::message_body::{body, is_said};
+use crate::message_numbers::numbers_of;
 use crate::question::{Question, QuestionError, Subject};
 use crate::tool::is_recall;
 use crate::user_aside::Aside;

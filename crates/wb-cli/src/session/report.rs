@@ -270,7 +270,7 @@ pub(crate) fn preview(
     writeln!(page, "{DIM}see each message:{DIM:#} {command} --outline")?;
     if let Some(UserError { message, hint, .. }) = &next.why_not {
         let hint = hint.as_deref().unwrap_or_default();
-        let text = format!("{WARN}cannot be applied:{WARN:#} {message}; {hint}");
+        let text = format!("{WARN}cannot be applied:{WARN:#} {}; {hint}", escaped(message));
         return page.prose("", 2, &text);
     }
     writeln!(page, "{DIM}to apply:{DIM:#} {command} {}", place(session, next.out))

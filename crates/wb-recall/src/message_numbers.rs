@@ -38,7 +38,8 @@ fn content(message: &Message) -> Option<u64> {
 
 /// Takes the newest place before another one, or else the newest: agents move what they keep.
 fn take_newest(places: &mut Vec<usize>, before: usize) -> Option<usize> {
-    let nth = places.iter().rposition(|at| *at < before).or_else(|| places.len().checked_sub(1))?;
+    let n_before = places.partition_point(|at| *at < before);
+    let nth = n_before.checked_sub(1).or_else(|| places.len().checked_sub(1))?;
     Some(places.remove(nth))
 }
 
