@@ -125,7 +125,7 @@ impl Grammar {
                 set(&mut self.unneeded[sieve], nth);
                 continue;
             };
-            let verbs = self.vocabulary.verbs().filter(|_| traits != 0);
+            let verbs = (traits != 0).then(|| self.vocabulary.verbs()).into_iter().flatten();
             verbs
                 .chain(ids.iter().copied())
                 .for_each(|id| set(&mut self.sieves[usize::from(id)][sieve], nth));
