@@ -1,8 +1,12 @@
 //! The calls of `wb-bind` for Python: JSON text in and out, without the interpreter's lock.
 
+use mimalloc::MiMalloc;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use wb_bind::{CallError, Progress};
+
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Carries out one call; `on_progress` receives each stage as JSON.
 #[pyfunction]

@@ -1,9 +1,13 @@
 //! `wb-arrow` for Python: batches in and out without a copy, without the interpreter's lock.
 
+use mimalloc::MiMalloc;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
 use wb_arrow::{AnalyzedReader, Options};
+
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Returns a row for each row of a batch.
 #[pyfunction]
