@@ -10,7 +10,7 @@ use wb_budget::{
 };
 use wb_formats::{Document, Segment, SystemAndTools, UsageAt, View};
 use wb_message::Message;
-use wb_message::markers::is_synthetic;
+use wb_message::markers::{is_pinned, is_synthetic};
 
 use crate::known_window::KnownWindow;
 
@@ -152,6 +152,18 @@ impl Measure {
     /// Returns the weight of all messages.
     pub fn message_tokens(&self) -> u64 {
         (0..self.tracker.len()).map(|at| self.weight(at)).sum()
+    }
+
+    /// Explains that messages do not reach the size that was asked for: some of them always stay.
+    pub fn missed_target(&self, asked_tokens: u64, messages: &[Message]) -> String {
+        let counter = self.counter();
+        let staying = messages.iter().filter(|message| is_pinned(message));
+        let staying: u64 = staying.map(|message| counter.message(message)).sum();
+        if staying > asked_tokens {
+            format!("asked for {asked_tokens} tokens of messages, but instructions of {staying} stay as they are")
+        } else {
+            format!("asked for {asked_tokens} tokens of messages, and no result is nearer")
+        }
     }
 
     /// Returns the counter that weighs on this scale.

@@ -73,7 +73,7 @@ impl Report {
         Self {
             format: session.view.format,
             changed,
-            reason: reason(&report, options.target_tokens),
+            reason: reason(&report, options.target_tokens, session),
             messages_before: report.messages_before,
             messages_after: report.messages_after,
             tokens_before,
@@ -103,11 +103,11 @@ impl Report {
     }
 }
 
-fn reason(report: &CompactionReport, asked_tokens: Option<u64>) -> Option<String> {
+fn reason(report: &CompactionReport, asked_tokens: Option<u64>, session: &Session) -> Option<String> {
     let is_missed =
         |asked: &u64| *asked < report.tokens_before && asked.abs_diff(report.tokens_after) > asked / 20;
     let missed = asked_tokens.filter(is_missed);
-    let missed = missed.map(|asked| format!("asked for {asked} tokens of messages, and no result is nearer"));
+    let missed = missed.map(|asked| session.measure.missed_target(asked, &session.view.messages));
     let unchanged = || report.unchanged.as_ref().map(ToString::to_string);
     let irreducible = || report.irreducible.as_ref().map(ToString::to_string);
     let fallback = || report.fallback_reason().map(|reason| format!("local digest: {reason}"));

@@ -55,8 +55,8 @@ pub(crate) struct Outcome {
     pub(crate) tokens_after: u64,
     /// The tokens of the digest, on the scale of the other two.
     pub(crate) digest_tokens: u64,
-    /// The tokens of messages that were asked for, if the result is more than a twentieth off.
-    pub(crate) missed_target: Option<u64>,
+    /// An explanation, if the result is more than a twentieth off the size that was asked for.
+    pub(crate) missed_target: Option<String>,
     /// The model's usage and cost, if one was named.
     pub(crate) model: Option<Spent>,
     /// The indices in the input of the messages that the user dropped.
@@ -133,7 +133,8 @@ impl Outcome {
         let asked = session.target.map(|target| target.tokens(report.tokens_before));
         let reached = report.tokens_after;
         let is_missed = |asked: &u64| *asked < report.tokens_before && asked.abs_diff(reached) > asked / 20;
-        let missed_target = asked.filter(is_missed);
+        let missed_target =
+            asked.filter(is_missed).map(|asked| session.measure.missed_target(asked, &messages));
         Self {
             messages,
             report,
@@ -194,8 +195,8 @@ impl Outcome {
 
     /// Explains the outcome, if it needs explanation.
     pub(crate) fn reason(&self) -> Option<String> {
-        if let Some(asked) = self.missed_target {
-            return Some(missed(asked));
+        if let Some(missed) = &self.missed_target {
+            return Some(missed.clone());
         }
         if let Some(unchanged) = &self.report.unchanged {
             return Some(match &self.report.irreducible {
@@ -234,11 +235,6 @@ fn digest_text(message: &mut Message) -> Option<&mut String> {
         })?,
     };
     digest_in_text(text).is_some().then_some(text)
-}
-
-/// Reports that a size was asked for that cannot be reached.
-pub(crate) fn missed(asked_tokens: u64) -> String {
-    format!("asked for {asked_tokens} tokens of messages, and no result is nearer")
 }
 
 /// Compacts the messages of a session, which were weighed when it was opened.

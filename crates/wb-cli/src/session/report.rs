@@ -14,7 +14,7 @@ use super::meter;
 use super::outline;
 use crate::args::Policy;
 use crate::session::Session;
-use crate::session::outcome::{Outcome, missed};
+use crate::session::outcome::Outcome;
 use crate::terminal::escape::{escaped, file_word};
 use crate::terminal::number::{count, grouped, grouped_in, messages};
 use crate::terminal::style::{DIM, HEAD, WARN};
@@ -50,7 +50,7 @@ pub(crate) fn summary(
     }
     if session.target.is_some() && report.is_changed() {
         let (before, after) = (grouped(report.tokens_before), grouped(report.tokens_after));
-        writeln!(page, "  {DIM}messages: {before} → {after} tokens, without system prompt and tools{DIM:#}")?;
+        writeln!(page, "  {DIM}messages alone: {before} → {after} tokens{DIM:#}")?;
     }
     Ok(())
 }
@@ -111,7 +111,7 @@ fn happened(page: &mut Page<'_>, session: &Session, outcome: &Outcome, is_full: 
         page.prose("  ", 4, &format!("unchanged: {}", escaped(&grouped_in(&unchanged.to_string()))))?;
     }
     let irreducible = || report.irreducible.map(|it| it.to_string());
-    let missed = outcome.missed_target.map(missed).or_else(irreducible);
+    let missed = outcome.missed_target.clone().or_else(irreducible);
     for warning in [missed, report.refused.clone(), pins_over(session, outcome)].into_iter().flatten() {
         page.prose("  ", 4, &format!("{WARN}{}{WARN:#}", escaped(&grouped_in(&warning))))?;
     }

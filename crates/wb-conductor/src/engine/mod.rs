@@ -401,10 +401,12 @@ impl<'a, 'p> StepRunner<'a, 'p> {
     /// drops, if the tail and the share leave that.
     fn most_for_floor(&self) -> u64 {
         let BudgetSplit { room, tail, digest, is_hopeless, .. } = self.split;
-        if is_hopeless || !self.budget.has_target() {
+        if !self.budget.has_target() {
             return 0;
         }
-        room.saturating_sub(tail.saturating_add(digest)).min(self.budget.floor)
+        // What the user asked for is not dropped for a transcript that cannot fit anyway.
+        let left = if is_hopeless { room } else { room.saturating_sub(tail.saturating_add(digest)) };
+        left.min(self.budget.floor)
     }
 
     /// Returns the part of [`Self::most_for_floor`] that the digest needs.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use wb_message::Untrusted;
+use wb_message::markers::CLIP_MARK;
 use wb_message::pairing::id_key;
 
 use super::apply_result::{MOST_GIT, push_newest};
@@ -112,6 +113,17 @@ fn lasting(digest: &str) -> String {
     [wishes, rest].concat().join("\n")
 }
 
+/// Reports whether a digest quotes a request, whole or without its middle.
+fn is_quoted(asked: &str, quote: &str) -> bool {
+    let (mut starts, mut ends) = (quote.split(CLIP_MARK.trim()), quote.rsplit(CLIP_MARK.trim()));
+    let is_start = |start: &str| asked.starts_with(start.trim_end());
+    let is_end = |end: &str| asked.ends_with(end.trim_start());
+    asked == quote
+        || quote.contains(CLIP_MARK.trim())
+            && starts.next().is_some_and(is_start)
+            && ends.next().is_some_and(is_end)
+}
+
 impl Facts {
     /// Reads an earlier digest: our entries as facts, all others verbatim. The facts are
     /// partial afterwards, and the digest counts as a message.
@@ -215,7 +227,7 @@ impl Facts {
             let text = unindented(request_text(entry).unwrap_or_default());
             let (text, is_updated) = without_updated(&text);
             let to = parse_answer(entry).map_or("", |(_, to)| to);
-            if self.turns.iter().any(|turn| turn.asked == text && turn.to.inspect() == to) {
+            if self.turns.iter().any(|turn| is_quoted(&turn.asked, text) && turn.to.inspect() == to) {
                 continue;
             }
             let is_first = entry.starts_with(FIRST) && self.turns.iter().len() == 0;
@@ -293,5 +305,26 @@ impl Facts {
         if !is_known && self.foreign.len() < MOST_FOREIGN {
             self.foreign.push((section, entry.to_owned()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wb_message::{Message, ToolVocabulary};
+
+    use super::*;
+
+    #[test]
+    fn a_request_before_its_digest_is_the_one_that_the_digest_clips() {
+        let request = format!("Fix the reader.\n{}\nKeep the order.", "It drops blank lines. ".repeat(40));
+        let is_read = |quote: &str| {
+            let mut facts = Facts::default();
+            facts.observe(&Message::user(request.as_str()), &ToolVocabulary::default());
+            facts.observe_digest(&format!("# Objective\n- First request: {quote}\n"));
+            facts.turns().iter().len()
+        };
+        assert_eq!(is_read("Fix the reader.\n  [… clipped …]\n  Keep the order."), 1);
+        assert_eq!(is_read("Fix the writer.\n  [… clipped …]\n  Keep the order."), 2);
+        assert_eq!(is_read("Fix the reader."), 2);
     }
 }

@@ -207,7 +207,8 @@ impl Turns {
 
     /// Begins a turn with what the user said.
     pub(crate) fn begin(&mut self, asked: &str, at: u32, n_read: u64) {
-        if self.kept.pop_if(|last| last.is_void()).is_some() {
+        // All that a digest says of a turn whose request is still there follows again.
+        if self.kept.pop_if(|last| last.is_void() || last.is_name_of(asked)).is_some() {
             self.n_requests -= 1;
         }
         if let Some(last) = self.kept.last() {
@@ -284,14 +285,11 @@ impl Turns {
     /// Restores a turn from an earlier digest, which names it by the start of its request, and
     /// returns it.
     pub(crate) fn restore(&mut self, number: u32, named: &str, body: &str) -> &mut Turn {
-        let is_open = |turn: &Turn| turn.restored.is_empty() && !named.is_empty();
-        // A name may be cut to save room.
-        let start = named.trim_end_matches('…').trim_end();
-        let is_named = |turn: &Turn| is_open(turn) && one_line(&turn.asked, ASKED_CHARS).starts_with(start);
+        let is_named = |turn: &Turn| turn.restored.is_empty() && is_name_of(named, &turn.asked);
         let at = self.kept.iter().position(is_named).unwrap_or_else(|| {
             // Only restored turns have their own number.
-            let is_before = |turn: &Turn| !turn.restored.is_empty() && turn.number < number;
-            let at = self.kept.iter().rposition(is_before).map_or(self.kept.len().min(1), |at| at + 1);
+            let is_later = |turn: &Turn| !turn.restored.is_empty() && turn.number > number;
+            let at = self.kept.iter().position(is_later).unwrap_or(self.kept.len());
             let (asked, source, topics) = (named.to_owned(), RequestSource::Name, topics(named));
             self.kept.insert(at, Turn { asked, source, topics, ..Turn::default() });
             at
@@ -326,6 +324,11 @@ impl Turn {
     fn is_void(&self) -> bool {
         let is_quiet = self.said.is_empty() && self.runs.is_empty() && self.changed.is_empty();
         is_bare_command(&self.asked) && is_quiet && self.answers.is_empty() && self.restored.is_empty()
+    }
+
+    /// Reports whether it is known by name only, and a request has that name.
+    fn is_name_of(&self, asked: &str) -> bool {
+        self.source == RequestSource::Name && is_name_of(&self.asked, asked)
     }
 
     /// Notes what the agent said; a word or two does not replace what says more.
@@ -465,6 +468,12 @@ impl Run {
     }
 }
 
+/// Reports whether a turn is named by the start of a request; a name may be cut to save room.
+fn is_name_of(named: &str, asked: &str) -> bool {
+    let start = named.trim_end_matches('…').trim_end();
+    !named.is_empty() && one_line(asked, ASKED_CHARS).starts_with(start)
+}
+
 /// Returns the words of an entry without the blanks that continue it.
 pub(super) fn unindented(entry: &str) -> String {
     let lines: Vec<&str> = entry.trim().lines().map(|line| line.strip_prefix("  ").unwrap_or(line)).collect();
@@ -516,6 +525,20 @@ mod tests {
         }
         let first = turns.iter().find(|turn| turn.number == 1).expect("it is kept");
         assert!(first.asked.len() > 5_000, "{}", first.asked.len());
+    }
+
+    #[test]
+    fn a_request_that_a_digest_names_and_that_follows_is_one_turn() {
+        let request = "Round the total to cents, and keep the tax as it is.";
+        let mut turns = Turns::default();
+        turns.begin("Add a tax.", 0, 0);
+        turns.restore(2, "Round the total to cents, and keep…", "files: edited src/cart.rs");
+        turns.begin(request, 1, 0);
+        let all: Vec<_> = turns.iter().map(|turn| (turn.number, turn.asked.as_str())).collect();
+        assert_eq!(all, [(1, "Add a tax."), (2, request)]);
+        turns.restore(3, "Add a test.", "files: edited tests/cart.rs");
+        turns.begin("Add a changelog entry.", 5, 0);
+        assert_eq!(turns.iter().map(|turn| turn.number).collect::<Vec<_>>(), [1, 2, 3, 4]);
     }
 
     #[test]

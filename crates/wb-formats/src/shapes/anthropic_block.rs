@@ -89,6 +89,7 @@ struct BlockFields<'a> {
     id: Text<'a>,
     name: Text<'a>,
     tool_use_id: Text<'a>,
+    path: Text<'a>,
     is_error: Flag,
     text: Option<&'a RawValue>,
     thinking: Option<&'a RawValue>,
@@ -128,6 +129,7 @@ impl BlockFields<'_> {
             "compaction" if read(self.content).is_none_or(|summary| summary.is_empty()) => {
                 Some(Block::Thinking { text: String::new(), signature: None })
             }
+            "file" => read(self.content).map(|content| attached(&format!("{}\n{content}", self.path.into_string()))),
             "image" => self.source?.image(),
             "document" => self.source?.document(),
             _ => None,
@@ -156,14 +158,18 @@ impl MediaSource<'_> {
     fn document(self) -> Option<Block> {
         let data = self.data.0?;
         match self.r#type.as_str() {
-            // An attached text is not what the user says.
-            Some("text") => Some(Block::text(["<attached_files>\n", &data, "\n</attached_files>"].concat())),
+            Some("text") => Some(attached(&data)),
             Some("base64") | None => {
                 Some(Block::text(format!("[document: {}]", self.media_type.into_string())))
             }
             Some(_) => None,
         }
     }
+}
+
+/// Returns an attached text, which is not what the user says.
+fn attached(text: &str) -> Block {
+    Block::text(["<attached_files>\n", text, "\n</attached_files>"].concat())
 }
 
 /// A list of parts of which each is known.
