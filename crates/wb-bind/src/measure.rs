@@ -160,7 +160,9 @@ impl Measure {
         let staying = messages.iter().filter(|message| is_pinned(message));
         let staying: u64 = staying.map(|message| counter.message(message)).sum();
         if staying > asked_tokens {
-            format!("asked for {asked_tokens} tokens of messages, but instructions of {staying} stay as they are")
+            format!(
+                "asked for {asked_tokens} tokens of messages, but instructions of {staying} stay as they are"
+            )
         } else {
             format!("asked for {asked_tokens} tokens of messages, and no result is nearer")
         }

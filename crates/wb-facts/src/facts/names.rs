@@ -146,9 +146,8 @@ fn name_in(text: &str, at: Range<usize>, signs: u8, found: &mut impl FnMut(Range
 /// `src/main.rs-12-`.
 fn without_line_number(word: &str) -> &str {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_end = |at: &usize| {
-        has_file_ending(&word[..*at]) && word[at + 1..].split('-').next().is_some_and(is_number)
-    };
+    let is_end =
+        |at: &usize| has_file_ending(&word[..*at]) && word[at + 1..].split('-').next().is_some_and(is_number);
     word.match_indices('-').map(|(at, _)| at).find(is_end).map_or(word, |at| &word[..at])
 }
 

@@ -1,5 +1,7 @@
 //! Reads a message into the facts.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 use wb_message::Untrusted;
 use wb_message::markers::{
@@ -60,6 +62,18 @@ pub(super) fn size(message: &Message) -> usize {
         Message::BranchSummary { summary, .. } | Message::CompactionSummary { summary, .. } => summary.len(),
     }
     .min(TEXT_BYTES)
+}
+
+/// Returns the texts of a result as one: some hosts put their own report into a text before the
+/// output.
+fn whole_text(content: &[Block]) -> Cow<'_, str> {
+    let mut texts = content.iter().filter_map(Block::as_text);
+    match (texts.next(), texts.next()) {
+        (Some(first), Some(second)) => {
+            [first, second].into_iter().chain(texts).collect::<Vec<_>>().join("\n").into()
+        }
+        (first, _) => first.unwrap_or_default().into(),
+    }
 }
 
 /// Returns the ends of a text that are read.
@@ -381,7 +395,7 @@ impl Facts {
         if is_cleared(content) {
             return;
         }
-        let output = content.iter().find_map(Block::as_text).unwrap_or_default();
+        let output = &*whole_text(content);
         let role = open
             .as_ref()
             .map_or_else(|| vocabulary.role(tool_name), |call| vocabulary.call_role(tool_name, &call.input));
@@ -551,4 +565,36 @@ fn is_note(text: &str) -> bool {
         && !text.starts_with(['<', '['])
         && !text.starts_with("Caveat:")
         && !text.contains('\n')
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_result_of_several_texts_is_read_whole() {
+        let command = json!({ "command": "grep -n cart src/shop.rs" });
+        let result = |texts: &[&str]| Message::ToolResult {
+            tool_call_id: "c1".to_owned(),
+            tool_name: "Bash".to_owned(),
+            content: texts.iter().map(|text| Block::text(*text)).collect(),
+            is_error: false,
+            is_refusal: false,
+        };
+        let shown = |texts: &[&str]| {
+            let call = Message::assistant_blocks(vec![Block::call("c1", "Bash", command.clone())]);
+            let messages = [Message::user("find the cart"), call, result(texts)];
+            let facts = Facts::from_messages(&messages, &ToolVocabulary::default());
+            facts
+                .turns()
+                .iter()
+                .next_back()
+                .map(|turn| turn.runs.iter().map(|run| run.lines.clone()).collect())
+        };
+        let done = "<system>Command executed successfully.</system>";
+        assert_eq!(shown(&[done, ""]), Some(vec![vec![Untrusted::new("no match".to_owned())]]));
+        assert_eq!(shown(&[done, "12-\n13:let cart = 1;"]), Some(Vec::new()));
+    }
 }

@@ -129,7 +129,9 @@ impl BlockFields<'_> {
             "compaction" if read(self.content).is_none_or(|summary| summary.is_empty()) => {
                 Some(Block::Thinking { text: String::new(), signature: None })
             }
-            "file" => read(self.content).map(|content| attached(&format!("{}\n{content}", self.path.into_string()))),
+            "file" => {
+                read(self.content).map(|content| attached(&format!("{}\n{content}", self.path.into_string())))
+            }
             "image" => self.source?.image(),
             "document" => self.source?.document(),
             _ => None,
