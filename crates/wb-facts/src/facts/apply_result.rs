@@ -1,6 +1,7 @@
 //! Takes in what a call or a command did, and forgets what it overtakes.
 
 use wb_message::pairing::id_key;
+use wb_message::tools::normal_path;
 use wb_message::{ToolRole, ToolVocabulary};
 
 use super::calls::{OpenCall, patch};
@@ -15,7 +16,7 @@ use super::{Facts, Noted};
 use crate::facts::lines::line_number;
 use wb_digest::labels::{ON_BRANCH, TICKED_LAST};
 use wb_shell::outcome::{Outcome, Reported, Verdict, judge, judge_command};
-use wb_shell::{Command, Effects, GitEffect, base_name, patch_effects};
+use wb_shell::{Command, Effects, FileEffect, GitEffect, base_name, patch_effects};
 
 pub(super) const MOST_GIT: usize = 12;
 /// Files of one command that are kept.
@@ -54,7 +55,12 @@ impl Facts {
             }
             return;
         }
-        let Some(path) = on else { return };
+        let Some(path) = on else {
+            if let Some(path) = open_file(output).filter(|_| role == Some(ToolRole::Edit)) {
+                self.file_changed(&FileEffect::Edited(normal_path(path)), at);
+            }
+            return;
+        };
         match role {
             Some(ToolRole::Read) => {
                 self.files.read(&path, at);
@@ -105,8 +111,8 @@ impl Facts {
     }
 
     /// Notes what a shell or a patch has made of a file.
-    fn file_changed(&mut self, effect: &wb_shell::FileEffect<'_>, at: u32) {
-        use wb_shell::FileEffect as Effect;
+    fn file_changed(&mut self, effect: &FileEffect<'_>, at: u32) {
+        use FileEffect as Effect;
         let (Effect::Wrote(path)
         | Effect::Deleted(path)
         | Effect::Restored(path)
@@ -315,6 +321,15 @@ fn numbered_path(line: &str) -> Option<&str> {
     Some(line[..at].trim_start_matches("./")).filter(|path| path.contains('.'))
 }
 
+/// Returns the file that a tool has open and has changed, by the heading of what it shows then:
+/// `[File: src/a.rs (120 lines total)]`. A refused edit shows how the file would have looked.
+fn open_file(output: &str) -> Option<&str> {
+    let heading =
+        output.lines().find_map(|line| line.trim_end().strip_prefix("[File: ")?.strip_suffix(" total)]"));
+    let (path, _) = heading?.rsplit_once(" (")?;
+    (!output.contains("would have looked")).then_some(path)
+}
+
 /// Reports whether a line is one of that file in search results: `src/a.rs:12: …`.
 fn starts_with_path(line: &str, path: &str) -> bool {
     if numbered_path(line).is_some_and(|of| is_same_file(of, path)) {
@@ -343,6 +358,21 @@ mod tests {
     use wb_message::{Block, Message};
 
     use super::*;
+
+    #[test]
+    fn an_edit_without_a_path_changes_the_open_file() {
+        let changed = |output: &str| {
+            let call = Block::call("c1", "edit", json!({"search": "x", "replace": "y"}));
+            let messages =
+                [Message::assistant_blocks(vec![call]), Message::tool_result("c1", "edit", output)];
+            let facts = Facts::from_messages(&messages, &ToolVocabulary::UNIVERSAL);
+            facts.files().newest().map(|file| (file.path.clone(), file.change.clone())).collect::<Vec<_>>()
+        };
+        let shown = "Text replaced.\r\n[File: /w/src/a.rs (12 lines total)]\r\n1:y";
+        assert_eq!(changed(shown), [("/w/src/a.rs".to_owned(), Some(Change::Edited))]);
+        assert_eq!(changed(&format!("This is how your edit would have looked if applied\n{shown}")), []);
+        assert_eq!(changed("Text replaced."), []);
+    }
 
     #[test]
     fn a_text_editor_tool_reads_and_changes_files_and_runs_nothing() {
