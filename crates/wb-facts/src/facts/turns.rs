@@ -207,8 +207,11 @@ impl Turns {
 
     /// Begins a turn with what the user said.
     pub(crate) fn begin(&mut self, asked: &str, at: u32, n_read: u64) {
-        // All that a digest says of a turn whose request is still there follows again.
-        if self.kept.pop_if(|last| last.is_void() || last.is_name_of(asked)).is_some() {
+        // A digest does not quote a request that is still there; all that it says of its turn
+        // follows again.
+        let is_named = self.kept.last().is_some_and(|last| last.is_name_of(asked));
+        let is_there = is_named && !self.kept.iter().any(|turn| turn.quotes(asked));
+        if self.kept.pop_if(|last| last.is_void() || is_there).is_some() {
             self.n_requests -= 1;
         }
         if let Some(last) = self.kept.last() {
@@ -329,6 +332,10 @@ impl Turn {
     /// Reports whether it is known by name only, and a request has that name.
     fn is_name_of(&self, asked: &str) -> bool {
         self.source == RequestSource::Name && is_name_of(&self.asked, asked)
+    }
+
+    fn quotes(&self, asked: &str) -> bool {
+        self.source != RequestSource::Name && self.asked == asked
     }
 
     /// Notes what the agent said; a word or two does not replace what says more.
