@@ -51,7 +51,7 @@ const FACADE_ONLY: (&str, &str) = ("window-budget", "wb-compat");
 /// The program of the checks, which is built before anything else.
 const XTASK: &str = "xtask";
 
-/// The layers of the workspace; `docs/architecture.md` draws them.
+/// The layers of the workspace; `crates/README.md` lists them.
 const ROOMS: &[Room] = &[
     room("wb-message", 0, Diet::Sync(&["memchr", "xxhash-rust"])),
     room("wb-budget", 1, Diet::Sync(&["bytecount"])),

@@ -16,9 +16,8 @@ const TITLE: &str = "\
 
 A scripted model had each agent make nine tool calls in two prompts. `wb` compacted the session in its place,
 and the agent continued; `wb` undid the compaction, and the agent continued again. Each time its first request
-was checked, and that every call is answered in all requests. A row is a run; unless it says so, the agent
-could reach nothing but the provider. Gemini CLI repeats outputs when it continues an untouched session, which
-is not counted.
+was checked, and that all requests answer every call. Unless a row says so, the agent could reach nothing but
+the provider. Outputs that Gemini CLI repeats in an untouched session too are not counted.
 
 - command: `cargo xtask e2e all --record`, and `cargo xtask e2e claude-code gemini-cli --record`
 ";
@@ -32,12 +31,11 @@ const PLUGGED_TITLE: &str = "## With our plug-in\n\n";
 
 const PLUGGED: &str = "\
 The agent compacts by itself, and our plug-in asks `wb hook`. In *ours* the window is reported full, then is
-full, each prompt in a separate process; at the end the model calls `recall` for what was folded, and the next
-request has its exact words. In *asked for* the user asks for a compaction with words and undoes it with `wb
-undo`. In the other cases `wb` is missing, crashes, hangs or prints nonsense, and the agent has to compact in
-its *normal way*. Seconds are the longest time between an answer and the next request, tools included. In all
-runs outputs are unchanged, only the provider listens on a port, requests keep the order of the dialect, and no
-log of `wb` contains words of a message.
+full; at the end the model calls `recall` for what was folded, and the next request has its exact words. In
+*asked for* the user asks for a compaction with words and undoes it with `wb undo`. In the other cases `wb` is
+missing, crashes, hangs or prints nonsense, and the agent has to compact in its *normal way*. Seconds are the
+longest time between an answer and the next request, tools included. In all runs outputs are unchanged, only
+the provider listens on a port, and no log of `wb` contains words of a message.
 
 ";
 
@@ -51,8 +49,8 @@ const INFORMED_TITLE: &str = "## With our instructions for its summary\n\n";
 const INFORMED_TEXT: &str = "\
 This agent accepts no text in place of its model's summary, so `wb install` adds instructions for that request
 and a hook with what `wb` knows of the session. The window was reported full, and then the model called
-`recall`. After `wb uninstall` the next request for a summary had the agent's instructions again. Hooks ran
-without being trusted (`--dangerously-bypass-hook-trust`).
+`recall`. After `wb uninstall` the agent's instructions were back. Hooks ran without being trusted
+(`--dangerously-bypass-hook-trust`).
 
 ";
 

@@ -46,12 +46,11 @@ impl Page {
         let n_bytes: u64 = self.formats.iter().map(|it| it.n_bytes).sum();
         let compacted: usize = self.formats.iter().map(|it| it.compacted).sum();
         let mut text = format!(
-            "# Fleets\n\nThe function of [arrow.md](../reference/arrow.md) on sessions that are generated from seeds. Seconds are those of \
-             the processor, of a shared machine with two cores. `fleet/wb-fleet/examples/figures` wrote this page and says how.\n\n\
-             ## Throughput of a core\n\n{} sessions of about {} bytes, {} MB in all; the quickest of three. MB of \
-             JSON a second. `Value` parses each row into `serde_json::Value`; DuckDB reads the same rows as JSON lines and takes the \
-             length of each list. *Weigh* reads and weighs; *validate* and *facts* do that and one thing more; *all* does all of this and compacts with \
-             `force`, which changes {} of the rows.\n\n| format | `Value` | DuckDB | weigh | validate | facts | all | all, rows a second | seconds \
+            "# Fleets\n\nThe function of [arrow.md](../reference/arrow.md) on generated sessions, in seconds of the processor, on a \
+             shared machine with two cores. `fleet/wb-fleet/examples/figures` wrote this page and says how.\n\n\
+             ## Throughput of a core\n\nMB of JSON a second, of {} sessions of about {} bytes, {} MB in all; the quickest of three. \
+             `Value` parses each row into `serde_json::Value`; DuckDB reads the rows as JSON lines and takes the length of each list. \
+             *Validate* and *facts* also weigh; *all* also compacts with `force`, which changes {} of the rows.\n\n| format | `Value` | DuckDB | weigh | validate | facts | all | all, rows a second | seconds \
              for a GB |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
             grouped(rows as u64),
             n_bytes / rows.max(1) as u64,
@@ -79,7 +78,7 @@ impl Page {
 
     fn engine(&self) -> String {
         let mut text = "## An engine next to a loop\n\nThe same Parquet file with all parts: a loop of Rust over its batches, and \
-            DataFusion with one partition. The target is 80 %.\n\n| format | loop, s | DataFusion, s | DataFusion's share of the \
+            DataFusion with one partition (target: 80 %).\n\n| format | loop, s | DataFusion, s | DataFusion's share of the \
             loop's throughput |\n|---|---:|---:|---:|\n"
             .to_owned();
         for it in &self.formats {
@@ -94,12 +93,10 @@ impl Page {
     }
 
     fn long_runs(&self) -> String {
-        let mut text = "## Long runs\n\nRows of all four formats, generated while they are analyzed: none is on a disk, and each differs. \
-            DataFusion has two threads and generates each partition itself; DuckDB gets the rows from another process as a stream of \
-            Arrow, filters them in a query, and hands them to the function of the package for Python. The seconds for generating them, \
-            or for receiving them from that process, are subtracted; those for the sum of the answers, which is equal in every order \
-            of the rows, are not. Engines are shown by their share of the loop's throughput, memory in MB after 5 % of the rows and at \
-            the end. [The runs](data/fleet-runs.tsv) have all figures.\n\n| sessions | bytes | parts | loop, MB/s | DataFusion with 1 · \
+        let mut text = "## Long runs\n\nRows of all four formats, generated while they are analyzed. DataFusion has two threads; DuckDB gets \
+            the rows from another process and hands them to the function for Python. The time for generating or receiving them is \
+            subtracted. Engines are shown by their share of the loop's throughput, memory in MB after 5 % of the rows and at the end. \
+            [All figures](data/fleet-runs.tsv).\n\n| sessions | bytes | parts | loop, MB/s | DataFusion with 1 · \
             2 · 7 partitions | DuckDB | memory: loop · DataFusion · DuckDB | answers |\n|---:|---:|---|---:|---|---|---|---|\n"
             .to_owned();
         self.recorded.groups().iter().for_each(|group| text.push_str(&self.long_run(group)));
@@ -135,8 +132,8 @@ impl Page {
     }
 
     fn memory(&self) -> String {
-        let mut text = "## Memory of a worker\n\nThe most memory of a process that generates and analyzes rows of 4 kB with all parts in \
-            slices; [the samples](data/fleet-memory.tsv) of the long runs are above.\n\n| rows | MB |\n|---:|---:|\n"
+        let mut text = "## Memory of a worker\n\nThe most memory of a process that analyzes rows of 4 kB with all parts in slices; \
+            [samples](data/fleet-memory.tsv) of the long runs.\n\n| rows | MB |\n|---:|---:|\n"
             .to_owned();
         for (rows, mb) in &self.memory {
             let _ = writeln!(text, "| {} | {mb:.1} |", grouped(*rows as u64));
@@ -148,7 +145,7 @@ impl Page {
         let Mutations { rows, errors, panics } = self.mutations;
         format!(
             "## Damaged rows\n\n{} sessions with bytes replaced, removed or repeated gave {} rows: {} errors as data, of which {panics} \
-             panics. The others could be read in spite of the damage.\n",
+             panics; the others could still be read.\n",
             grouped(rows as u64),
             grouped(rows as u64),
             grouped(errors as u64),
@@ -158,11 +155,10 @@ impl Page {
     fn simulation(&self) -> String {
         let Overheads { start, file, spark_start, spark_task } = self.overheads;
         let mut text = format!(
-            "## More cores: a simulation\n\nA petabyte of JSON in files of {FILE_MB:.0} MB, each a task. Each file has one of the \
-             throughputs that were measured above, at random from a seed, and the next core that is free takes it. Measured overheads are \
-             added, in seconds of the processor: {spark_start:.1} until Spark answered the first task, {spark_task:.3} for each task of Spark that passes \
-             through a worker of Python, {file:.4} for each file of Parquet. DataFusion takes {start:.2} until its first row. A core-hour \
-             is assumed to cost ${CORE_HOUR}.\n\n| parts | cores | time | core time without analysis | cost | JSON to deliver |\n|---|---:|---:|---:|---:|---:|\n",
+            "## More cores: a simulation\n\nA petabyte of JSON in files of {FILE_MB:.0} MB, each a task of the next free core, with one of \
+             the throughputs above, at random from a seed. Measured overheads are added, in seconds: {spark_start:.1} until Spark answered the \
+             first task, {spark_task:.3} for each task of Spark in a worker of Python, {file:.4} for each file of Parquet; DataFusion \
+             takes {start:.2} until its first row. A core-hour is assumed to cost ${CORE_HOUR}.\n\n| parts | cores | time | core time without analysis | cost | JSON to deliver |\n|---|---:|---:|---:|---:|---:|\n",
         );
         for parts in ["weigh", ALL] {
             let speeds = self.speeds(parts);
@@ -210,13 +206,11 @@ impl Page {
     }
 }
 
-const WHAT_BREAKS: &str = "\nWhat breaks first: with 10,000 cores the storage. It must deliver the last column, and a prefix of an object \
-    store that answers some thousand requests a second limits how many small files can be opened; files of 100 MB or more avoid \
-    that. One session of hundreds of MB keeps its worker busy while the others are done.\n";
+const WHAT_BREAKS: &str = "\nWith 10,000 cores the storage breaks first: it must deliver the last column, and an object store limits \
+    requests, so write files of 100 MB or more. One session of hundreds of MB keeps its worker busy while the others are done.\n";
 
-const NOT_MEASURED: &str = "## Not measured\n\nA cluster, a network, S3 itself, real sessions in bulk, other machines, Parquet with \
-    compression, more than two cores at once. Generated sessions are more alike than real ones. The tests compare results of Spark, Daft, \
-    Ray, Polars and DuckDB; of these only DuckDB's speed was measured.\n";
+const NOT_MEASURED: &str = "## Not measured\n\nA cluster, a network, S3 itself, real sessions in bulk (generated ones are more alike), compressed \
+    Parquet, more than two cores at once. Tests compare results of Spark, Daft, Ray, Polars and DuckDB; only DuckDB's speed was measured.\n";
 
 fn time(hours: f64) -> String {
     match hours {
