@@ -55,8 +55,7 @@ pub(crate) fn write_new_on<E: From<FileError>>(
     let there = replaceable(path, overwrite)?;
     let source = source.map(|source| fs::metadata(source).map_err(FileError::io(source, "looking at it")));
     let source = source.transpose()?.filter(Metadata::is_file);
-    let modes = [source.as_ref(), there.as_ref()].map(|it| it.map(mode_of));
-    let mode = modes.into_iter().flatten().reduce(|a, b| a & b).unwrap_or(PRIVATE);
+    let mode = source.as_ref().map_or(PRIVATE, mode_of) & there.as_ref().map_or(u32::MAX, mode_of);
     Draft::new(disk, path, mode, there.as_ref(), content)?.keep(overwrite)?;
     Ok(disk.sync_folder(folder_of(path)).map_err(FileError::io(path, "waiting for the disk"))?)
 }

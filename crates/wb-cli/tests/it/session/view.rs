@@ -8,6 +8,9 @@ use serde_json::Value;
 use crate::support::place::{Place, json_of};
 use crate::support::{Answer, root, wb, wb_of};
 
+/// The mode of a file for its owner.
+const PRIVATE: u32 = 0o600;
+
 fn place() -> Place {
     Place::of_file(&root().join("fixtures/sessions/flaky-checkout.jsonl"))
 }
@@ -31,7 +34,7 @@ fn a_page_is_written_for_its_owner_and_the_session_stays() {
     let page = fs::read_to_string(place.path("page.html")).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("last_item_is_sold_once"));
     assert_eq!((place.bytes(), place.names()), (before, vec!["page.html".to_owned(), "s.jsonl".to_owned()]));
-    assert_eq!(mode_of(Path::new(&place.path("page.html"))), 0o600);
+    assert_eq!(mode_of(Path::new(&place.path("page.html"))), PRIVATE);
 }
 
 #[cfg(unix)]
@@ -42,8 +45,17 @@ fn mode_of(path: &Path) -> u32 {
 
 #[cfg(not(unix))]
 fn mode_of(_: &Path) -> u32 {
-    0
+    PRIVATE
 }
+
+#[cfg(unix)]
+fn open_to_all(path: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o644)).unwrap();
+}
+
+#[cfg(not(unix))]
+fn open_to_all(_: &Path) {}
 
 #[test]
 fn a_page_is_not_overwritten_unless_that_is_asked_for() {
@@ -51,7 +63,9 @@ fn a_page_is_not_overwritten_unless_that_is_asked_for() {
     assert_eq!(view(&place, &[]).code, 0);
     let refused = view(&place, &[]);
     assert!(refused.code == 1 && refused.stderr.contains("already exists"), "{}", refused.stderr);
+    open_to_all(Path::new(&place.path("page.html")));
     assert_eq!(view(&place, &["--overwrite"]).code, 0);
+    assert_eq!(mode_of(Path::new(&place.path("page.html"))), PRIVATE);
     let itself = wb(&["view", &place.path("s.jsonl"), "--html", &place.path("s.jsonl"), "--overwrite"]);
     assert!(itself.stderr.contains("is the session itself"), "{}", itself.stderr);
 }
