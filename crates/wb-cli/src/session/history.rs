@@ -11,12 +11,18 @@ use crate::session::find::database::file_of;
 #[cfg(feature = "postgres")]
 use crate::session::find::postgres;
 use crate::session::in_use::refuse_in_use;
+use crate::terminal::escape::file_word;
 use crate::terminal::user_error::UserError;
 
 /// Explains a failed operation on a session.
 pub(crate) fn history_error(file: &str, error: &HistoryError) -> UserError {
     let end = if error.is_refused_write() { "; the session is unchanged" } else { "" };
-    UserError::of_file(file, format!("{error}{end}"), error.hint())
+    let list = format!("{}.wb-log", file_of(Path::new(file)).display());
+    let hint = error
+        .hint()
+        .replace("FILE.wb-log", &list)
+        .replace(" FILE", &format!(" {}", file_word(Path::new(file))));
+    UserError::of_file(file, format!("{error}{end}"), hint)
 }
 
 /// Opens a session and its history.

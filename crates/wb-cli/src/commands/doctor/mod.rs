@@ -26,7 +26,7 @@ use crate::session::find::find_session::of_project;
 use crate::session::json::words_of;
 use crate::session::meter;
 use crate::session::validity::answered_by_agent;
-use crate::terminal::escape::escaped;
+use crate::terminal::escape::{escaped, file_word};
 use crate::terminal::exit_code::Exit;
 use crate::terminal::number::count;
 use crate::terminal::shell::Shell;
@@ -84,9 +84,12 @@ fn newest(shell: &Shell) -> Result<PathBuf, UserError> {
 /// Returns the problems of every check, and notes.
 fn examine(session: &mut Session, path: &Path) -> (Vec<Problem>, Vec<String>) {
     let examination = Examination::new(session, path);
+    let file = format!(" {}", file_word(path));
+    let named = |advice: String| advice.replace(" FILE", &file);
     let report = |check: &checks::Check| {
         let rule = check.rule;
-        (check.find)(&examination).into_iter().map(move |problem| Problem { rule, ..problem })
+        let found = (check.find)(&examination).into_iter();
+        found.map(move |it| Problem { rule, advice: it.advice.map(named), ..it })
     };
     let problems = CHECKS.iter().flat_map(report).collect();
     let opened = &examination.session.opened;
@@ -124,7 +127,7 @@ fn render_text(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
         let line = line.map_or_else(String::new, |line| format!(" (line {line})"));
         page.prose("", 2, &format!("{BAD}✗{BAD:#} {}{line}", escaped(what)))?;
         if let Some(advice) = advice {
-            page.prose("  ", 4, &format!("{DIM}{advice}{DIM:#}"))?;
+            page.prose("  ", 4, &format!("{DIM}{}{DIM:#}", escaped(advice)))?;
         }
         if let Some(command) = command {
             page.prose("  ", 4, &format!("{DIM}{}{DIM:#}", escaped(command)))?;

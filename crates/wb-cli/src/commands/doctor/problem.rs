@@ -15,13 +15,13 @@ pub(crate) struct Problem {
     #[serde(rename = "mend")]
     pub(crate) command: Option<String>,
     /// The advice when no command fixes it.
-    pub(crate) advice: Option<&'static str>,
+    pub(crate) advice: Option<String>,
 }
 
 impl Problem {
     /// Names the command that fixes it, or else the advice.
-    pub(crate) fn new(what: String, command: Option<String>, otherwise: &'static str) -> Self {
-        let advice = command.is_none().then_some(otherwise);
+    pub(crate) fn new(what: String, command: Option<String>, otherwise: &str) -> Self {
+        let advice = command.is_none().then(|| otherwise.to_owned());
         Self { rule: "", what, line: None, command, advice }
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use wb_message::Message;
 
-use crate::support::{Answer, wb, wb_with};
+use crate::support::{Answer, root, wb, wb_with};
 
 fn run(words: &[&str], file: &Path) -> Answer {
     wb(&[words, &[file.to_str().unwrap()]].concat())
@@ -108,6 +108,18 @@ fn a_context_that_is_larger_than_its_window_is_compacted_if_that_brings_it_in() 
     assert_eq!(run(&["doctor", "--window", "2m"], &file).code, 0);
     let smaller = only(&file, &["--window", "100000"]);
     assert!(smaller["mend"].as_str().unwrap().ends_with("--in-place --window 100000"), "{smaller}");
+}
+
+#[test]
+fn advice_names_the_file() {
+    let session = root().join("crates/wb-formats/tests/fixtures/droid/session.jsonl");
+    let long = format!("run the tests, {}", "again and ".repeat(4_000));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("session.jsonl");
+    fs::write(&file, fs::read_to_string(session).unwrap().replacen("run the tests, ", &long, 1)).unwrap();
+    let complaint = only(&file, &["--window", "4k"]);
+    let command = format!("`wb compact {} -o OUT`", file.display());
+    assert!(complaint["advice"].as_str().unwrap().contains(&command), "{complaint}");
 }
 
 #[test]
@@ -366,7 +378,7 @@ fn what_helps_where_something_cannot_be_read_depends_on_how_it_lies_in_its_lines
             "2 lines cannot be read",
             "break the line between the `}` of one record and",
         ),
-        ("ONE\nSPREAD\nTHREE\n", "lines cannot be read", "`jq -c . FILE > OUT`"),
+        ("ONE\nSPREAD\nTHREE\n", "lines cannot be read", "session.jsonl > OUT`"),
     ] {
         let reported = lines(bytes).pop().unwrap();
         assert!(reported["what"].as_str().unwrap().contains(what), "{reported}");

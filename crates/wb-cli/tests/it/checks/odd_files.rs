@@ -94,7 +94,10 @@ fn a_list_that_another_program_holds_or_that_is_damaged_leaves_the_session_as_it
     for verb in ["log", "undo"] {
         let (error, hint) = odd.error_and_hint(&odd.run(verb, "s.jsonl", &[]));
         assert!(error.starts_with("s.jsonl: can't read the .wb-log file: line 1: "), "{error}");
-        assert_eq!(hint, "`wb repair FILE --in-place` rebuilds FILE.wb-log from the lines that can be read");
+        assert_eq!(
+            hint,
+            "`wb repair s.jsonl --in-place` rebuilds s.jsonl.wb-log from the lines that can be read"
+        );
     }
     assert!(odd.bytes() == odd.before);
 }
@@ -122,7 +125,7 @@ fn a_list_with_a_torn_line_in_the_middle_is_refused_until_it_is_rebuilt() {
         } else {
             let (error, hint) = odd.error_and_hint(&answer);
             assert!(error.starts_with("s.jsonl: can't read the .wb-log file: line 2: "), "{error}");
-            assert!(hint.starts_with("`wb repair FILE --in-place` rebuilds"), "{hint}");
+            assert!(hint.starts_with("`wb repair s.jsonl --in-place` rebuilds"), "{hint}");
         }
         assert!(odd.bytes() == *session && fs::read_to_string(odd.path(name)).unwrap() == torn);
     }

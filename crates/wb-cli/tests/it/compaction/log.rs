@@ -144,10 +144,9 @@ fn a_second_compaction_builds_on_the_first() {
         assert_eq!(wb(&["undo", copy.name(), "--allow-open"]).code, 0);
     }
     let redo = |rest: &[&str]| wb(&[&["redo", copy.name(), "--allow-open"], rest].concat());
-    let refused = redo(&["2"]).stderr;
-    let expected =
-        "operation 2 cannot be redone before operation 1, which was undone after it\nhint: `wb redo FILE`";
-    assert!(refused.contains(expected), "{refused}");
+    let refused = redo(&["2"]).stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected = "operation 2 cannot be redone before operation 1, which was undone after it";
+    assert!(refused.contains(&format!("{expected} hint: `wb redo {}` redoes", copy.name())), "{refused}");
     assert_eq!((redo(&[]).code, redo(&["2"]).code), (0, 0));
 }
 
@@ -187,7 +186,7 @@ fn a_missing_operation_is_reported() {
         assert_eq!((answer.code, answer.stdout.as_str()), (1, ""));
         assert!(answer.stderr.contains(reported), "{}", answer.stderr);
     };
-    refused(&["7"], "there is no operation 7\nhint: `wb log FILE` lists operations");
+    refused(&["7"], "there is no operation 7\nhint: `wb log ");
     for line in ["0", "100000", "-3", "one"] {
         let reported = format!("there is no record {line}\nhint: name a line of the file, from 1 to {n}");
         refused(&[&format!("--explain={line}")], &reported);

@@ -39,7 +39,7 @@ fn problem(Examination { session, path, unsupported, .. }: &Examination<'_>) -> 
     let is_summary = |it: &Message| digest_body(it).is_some() && !matches!(it, Message::BranchSummary { .. });
     let line = session.opened.messages.iter().rposition(is_summary).and_then(|at| lines_of(session)(at, ""));
     let problem = Problem::new(what, Some(audit_of(path)), UNTRUE).at_line(line);
-    Some(Problem { advice: Some(UNTRUE), ..problem })
+    Some(Problem { advice: Some(UNTRUE.to_owned()), ..problem })
 }
 
 /// Returns a note on findings in the newest summary, if none of them misleads.
