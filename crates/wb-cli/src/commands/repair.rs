@@ -18,6 +18,7 @@ use wb_record::{
 
 use crate::args;
 use crate::args::format_option;
+use crate::commands::recall::session_index::renumber;
 use crate::commands::validate::lines;
 use crate::platform::clock::stamp;
 use crate::session::copy::{copy_with, write_part};
@@ -318,16 +319,20 @@ fn plan_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, Use
                 UserError::of_file(file, error.to_string(), hint)
             })?;
     let mut after = Validity::with_violations(&done.messages, std::mem::take(&mut done.left));
-    let fixed: Vec<Violation> = before.new_since(&after).into_iter().cloned().collect();
+    let mut fixed: Vec<Violation> = before.new_since(&after).into_iter().cloned().collect();
     let damage = Damage::new(&done);
     if !is_of_use(&damage, &fixed) {
         (done.changes, after) = (ChangeSet::default(), before);
+    }
+    let mut left = after.violations().to_vec();
+    for violations in [&mut fixed, &mut left] {
+        renumber(document.as_ref(), &view, violations).map_err(failed)?;
     }
     let report = Repaired {
         format: view.format.to_owned(),
         damage,
         fixed,
-        left: after.violations().to_vec(),
+        left,
         hint: hint(document.as_ref(), done.not_held.as_ref(), path),
         not_held: done.not_held.map(|why| why.to_string()),
         ..Repaired::default()

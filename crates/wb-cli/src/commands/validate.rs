@@ -9,6 +9,7 @@ use wb_dialect::{Dialect, Violation, validate as violations_of};
 use wb_formats::{SentAs, lone_surrogates, newest};
 
 use crate::args::Validate;
+use crate::commands::recall::session_index::renumber;
 use crate::session::input::{Input, input};
 use crate::session::json::words_of;
 use crate::session::meter;
@@ -75,9 +76,13 @@ fn validated(args: &Validate) -> Result<Validated, UserError> {
             let sent = SentAs::from_view(&view);
             let sent = if args.dialect.is_empty() { sent } else { sent.in_dialects(&args.dialect) };
             let mut violations = sent.server_violations(document.as_ref(), &view);
-            // Free the text of the session before building its request.
-            drop(document);
+            // Free the text of the session before building its request, unless it gives numbers.
+            let document = Some(document).filter(|_| view.is_compacted());
             violations.extend(sent.violations(&view.messages));
+            if let Some(document) = document {
+                renumber(document.as_ref(), &view, &mut violations)
+                    .map_err(|error| not_read(path, &error))?;
+            }
             let answered = answered_by_agent(&view, &sent);
             let notes = words_of(&view.notes).into_iter().chain(answered).collect();
             (view.format.to_owned(), view.messages.len(), sent.dialects.to_vec(), violations, notes)

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use wb_bind::index_document;
-use wb_formats::{FormatError, newest};
+use wb_dialect::Violation;
+use wb_formats::{FormatError, View, newest};
 use wb_message::Message;
 use wb_recall::Recall;
 use wb_record::{Access, Document};
@@ -26,6 +27,23 @@ pub(crate) fn numbers(
     context: &[Message],
 ) -> Result<Vec<Option<usize>>, FormatError> {
     Ok(indexed(document)?.numbers_of(context))
+}
+
+/// Numbers violations in the messages of a view by the whole session; a message that a compaction
+/// wrote has no number.
+pub(crate) fn renumber(
+    document: &dyn Document,
+    view: &View,
+    violations: &mut [Violation],
+) -> Result<(), FormatError> {
+    if !view.is_compacted() || violations.iter().all(|it| it.message.is_none()) {
+        return Ok(());
+    }
+    let numbers = numbers(document, &view.messages)?;
+    for violation in violations {
+        violation.message = violation.message.and_then(|at| *numbers.get(at)?);
+    }
+    Ok(())
 }
 
 fn indexed(document: &dyn Document) -> Result<Recall<Message>, FormatError> {

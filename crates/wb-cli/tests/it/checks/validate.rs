@@ -1,9 +1,12 @@
 //! `wb validate`, as a user runs it.
 
+use std::fs;
+
 use serde_json::{Value, json};
 use wb_message::{Block, Message};
 
-use crate::support::{Answer, wb, wb_with};
+use crate::support::place::Place;
+use crate::support::{Answer, root, wb, wb_with};
 
 fn session(messages: &[Message]) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -52,6 +55,34 @@ fn a_session_of_an_agent_is_checked_as_its_provider_gets_it() {
         let answer = wb(&["validate", file]);
         assert_eq!(answer.code, 0, "{}", answer.stdout);
         assert!(answer.stdout.contains(&format!(" messages · {dialects}\n")), "{}", answer.stdout);
+    }
+}
+
+#[test]
+fn messages_have_the_numbers_of_the_whole_session() {
+    let place = Place::of_file(&root().join("fixtures/sessions/flaky-checkout.jsonl"));
+    let run = |command: &str, rest: &[&str]| wb(&[&[command, &place.path("s.jsonl")], rest].concat());
+    assert_eq!(run("compact", &["--in-place", "--force", "--allow-open"]).code, 0);
+    let mut text = String::from_utf8(place.bytes()).unwrap();
+    let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let call =
+        json!({"type": "tool_use", "id": "toolu_lost", "name": "Bash", "input": {"command": "make lost"}});
+    let entry = |uuid: &str, parent: &Value, role: &str, content: Value| {
+        let message = json!({"role": role, "id": uuid, "content": content});
+        json!({"type": role, "uuid": uuid, "parentUuid": parent, "sessionId": last["sessionId"],
+               "timestamp": last["timestamp"], "isSidechain": false, "message": message})
+    };
+    let calls = entry("lost", &last["uuid"], "assistant", json!([call]));
+    let stops = entry("stop", &calls["uuid"], "user", json!("Stop!"));
+    text.extend([calls, stops].map(|line| format!("{line}\n")));
+    fs::write(place.path("s.jsonl"), text).unwrap();
+    let found: Value = serde_json::from_str(&run("validate", &["--json"]).stdout).unwrap();
+    let number = found["violations"][0]["message"].to_string();
+    let shown = run("recall", &["--message", &number]).stdout;
+    assert!(shown.contains("make lost"), "{number}: {shown}");
+    for command in ["validate", "doctor", "repair"] {
+        let shown = run(command, &[]).stdout;
+        assert!(shown.contains(&format!("message {number}:")), "{command}: {shown}");
     }
 }
 

@@ -7,6 +7,7 @@ use wb_dialect::Violation;
 use super::{Check, GO_BACK, place};
 use crate::commands::doctor::examination::{Examination, lines_of};
 use crate::commands::doctor::problem::Problem;
+use crate::commands::recall::session_index::renumber;
 
 /// The check.
 pub(crate) const CHECK: Check = Check { rule: "request-refused", find };
@@ -24,13 +25,18 @@ fn find(Examination { session, remedies, request, .. }: &Examination<'_>) -> Vec
         return Vec::new();
     }
     let line_of = lines_of(session);
-    let problem = |violation: &Violation| {
-        let what = format!("the provider would reject {}: {}", place(violation), violation.what);
+    let line = |violation: &Violation| {
         // The first name is the call or the result.
         let named = violation.what.split('`').nth(1).unwrap_or_default();
-        let line = violation.message.and_then(|at| line_of(at, named));
+        violation.message.and_then(|at| line_of(at, named))
+    };
+    let lines: Vec<Option<usize>> = found.iter().map(line).collect();
+    // What could be read once can be read again.
+    let _ = renumber(session.document.as_ref(), &session.opened, &mut found);
+    let problem = |(violation, line): (&Violation, Option<usize>)| {
+        let what = format!("the provider would reject {}: {}", place(violation), violation.what);
         let otherwise = remedies.repair_advice().unwrap_or(GO_BACK);
         Problem::new(what, remedies.fix_rule(&violation.rule), otherwise).at_line(line)
     };
-    found.iter().map(problem).collect()
+    found.iter().zip(lines).map(problem).collect()
 }
