@@ -31,6 +31,11 @@ use wb_bind::Strategy;
 struct CompactJson<'a> {
     #[serde(flatten)]
     compacted: Compacted<'a>,
+    /// The respects in which the result falls short of what was asked for.
+    warnings: Vec<String>,
+    /// The reason that nothing can be written; none if it can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_applicable: Option<UserError>,
     /// None if no write was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     written: Option<Written>,
@@ -247,10 +252,12 @@ fn report(
     outcome: &Outcome,
     written: Option<Written>,
 ) -> Result<()> {
-    let is_raw = args.write.out.as_deref() == Some(Path::new("-"));
-    if shell.is_json && !is_raw {
-        let answer = CompactJson { compacted: Compacted::new(session, outcome), written };
-        return shell.print_json(&answer);
+    let out = args.write.out.as_deref();
+    let why_not = || if written.is_some() { None } else { why_not_written(session, outcome, out.is_none()) };
+    if shell.is_json && out != Some(Path::new("-")) {
+        let (warnings, not_applicable) = (report::warnings(session, outcome), why_not());
+        let compacted = Compacted::new(session, outcome);
+        return shell.print_json(&CompactJson { compacted, warnings, not_applicable, written });
     }
     let more = shell.is_verbose();
     let has_outline = args.compaction.outline || more && written.is_none();
@@ -264,9 +271,7 @@ fn report(
         if is_long {
             shell.print_long(|page| report::details(page, outcome, &details))?;
         }
-        let out = args.write.out.as_deref();
-        let why_not = why_not_written(session, outcome, out.is_none());
-        let next = NextStep { out, options: &args.model.options(), why_not };
+        let next = NextStep { out, options: &args.model.options(), why_not: why_not() };
         return shell.print(|page| report::preview(page, session, outcome, more, &next));
     }
     shell.say(|page| {
@@ -274,7 +279,7 @@ fn report(
             report::details(page, outcome, &details)?;
         }
         report::summary(page, session, outcome, more)?;
-        report::written(page, &session.file, args.write.out.as_deref(), None)
+        report::written(page, &session.file, out, None)
     });
     Ok(())
 }

@@ -127,6 +127,7 @@ fn render_text(page: &mut Page<'_>, session: &Session, compared: &Compared<'_>) 
     let (tokens, window) = (grouped(compared.tokens_before), grouped(session.window));
     let limit = grouped(session.limit);
     page.prose("  ", 4, &format!("{tokens} of {window} tokens, {source}; limit {limit}"))?;
+    meter::left_out(page, session)?;
     writeln!(page)?;
     let mut table = Table::new(["strategy", "tokens", "messages", "prompts", "pairs", "time"]);
     for row in &compared.strategies {

@@ -27,6 +27,8 @@ pub(crate) struct Weighed<'a> {
     anchored: bool,
     by_kind: BTreeMap<&'static str, u64>,
     overhead: u64,
+    /// The system prompt and tools that `tokens` excludes, since they are too large for the window.
+    overhead_left_out: u64,
     #[serde(flatten)]
     count: MessageCount,
     would_cut: usize,
@@ -48,6 +50,7 @@ impl<'a> Weighed<'a> {
             anchored: session.measure.anchored,
             by_kind: session.measure.by_kind(&session.opened.messages),
             overhead: session.measure.overhead_tokens,
+            overhead_left_out: session.measure.left_out_tokens,
             count,
             would_cut,
             notes: notes_of(session),
@@ -86,6 +89,7 @@ pub(crate) struct Compacted<'a> {
     irreducible: bool,
     anchored: bool,
     overhead: u64,
+    overhead_left_out: u64,
     /// Without system prompt and tools, like the next one.
     message_tokens_before: u64,
     message_tokens_after: u64,
@@ -136,6 +140,7 @@ impl<'a> Compacted<'a> {
             irreducible: report.irreducible.is_some(),
             anchored: session.measure.anchored,
             overhead: session.measure.overhead_tokens,
+            overhead_left_out: session.measure.left_out_tokens,
             message_tokens_before: report.tokens_before,
             message_tokens_after: report.tokens_after,
             strategy: session.strategy.name(),

@@ -78,6 +78,7 @@ pub(crate) fn short_facts(page: &mut Page<'_>, session: &Session, after: Option<
     {
         dim(page, &escaped(&words))?;
     }
+    left_out(page, session)?;
     let words = words_of(&session.opened.notes);
     let n_shown = words.len().min(SHOWN_NOTES);
     notes(page, &words[..n_shown])?;
@@ -112,6 +113,18 @@ fn limit(page: &mut Page<'_>, session: &Session, after: Option<u64>) -> io::Resu
     refusal.map_or(Ok(()), |why| dim(page, &format!("note: {}", grouped_in(&why))))
 }
 
+/// Says which tokens are not counted in a window that is tried out.
+pub(crate) fn left_out_words(session: &Session) -> Option<String> {
+    let tokens = Some(session.measure.left_out_tokens).filter(|tokens| *tokens > 0)?;
+    let what = "the session's system prompt and tools";
+    Some(format!("excludes {what} (about {} tokens), too large for this window", grouped(tokens)))
+}
+
+/// Writes which tokens are not counted.
+pub(crate) fn left_out(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
+    left_out_words(session).map_or(Ok(()), |words| dim(page, &words))
+}
+
 /// Writes when the agent compacts by itself, if its rule is known.
 fn trigger(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
     let Some(AgentTrigger { tokens, rule }) = &session.agent_trigger else { return Ok(()) };
@@ -126,16 +139,7 @@ pub(crate) fn facts(page: &mut Page<'_>, session: &Session, after: Option<u64>) 
         dim(page, &escaped(&words))?;
     }
     trigger(page, session)?;
-    if measure.left_out_tokens > 0 {
-        let left_out = grouped(measure.left_out_tokens);
-        dim(
-            page,
-            &format!(
-                "excludes the session's system prompt and tools (about {left_out} tokens), too large for this \
-                 window"
-            ),
-        )?;
-    }
+    left_out(page, session)?;
     if !measure.anchored && measure.overhead_tokens > 0 {
         let overhead = grouped(measure.overhead_tokens);
         dim(page, &format!("includes system prompt and tools (about {overhead} tokens)"))?;

@@ -64,6 +64,7 @@ fn is_within_budget(session: &Session, outcome: &Outcome) -> bool {
 fn within_budget(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
     let tokens = session.measure.context_tokens;
     meter::bars(page, session, &[("  ", tokens)])?;
+    meter::left_out(page, session)?;
     let left = grouped(session.limit - tokens);
     let limit = grouped(session.limit);
     page.prose(
@@ -110,12 +111,18 @@ fn happened(page: &mut Page<'_>, session: &Session, outcome: &Outcome, is_full: 
     if let Some(unchanged) = &report.unchanged {
         page.prose("  ", 4, &format!("unchanged: {}", escaped(&grouped_in(&unchanged.to_string()))))?;
     }
-    let irreducible = || report.irreducible.map(|it| it.to_string());
-    let missed = outcome.missed_target.clone().or_else(irreducible);
-    for warning in [missed, report.refused.clone(), pins_over(session, outcome)].into_iter().flatten() {
+    for warning in warnings(session, outcome) {
         page.prose("  ", 4, &format!("{WARN}{}{WARN:#}", escaped(&grouped_in(&warning))))?;
     }
     Ok(())
+}
+
+/// Returns how a result falls short of what was asked for.
+pub(crate) fn warnings(session: &Session, outcome: &Outcome) -> Vec<String> {
+    let report = &outcome.report;
+    let irreducible = || report.irreducible.map(|it| it.to_string());
+    let missed = outcome.missed_target.clone().or_else(irreducible);
+    [missed, report.refused.clone(), pins_over(session, outcome)].into_iter().flatten().collect()
 }
 
 /// Returns whether the size of the recent tail was set, and the last prompt decides instead.

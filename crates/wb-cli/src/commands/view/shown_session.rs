@@ -15,6 +15,7 @@ use crate::commands::log;
 use crate::commands::recall::session_index;
 use crate::session::Session;
 use crate::session::json::words_of;
+use crate::session::meter::left_out_words;
 use crate::session::outcome::Outcome;
 use crate::session::pins::Pins;
 use crate::terminal::shell::Shell;
@@ -43,7 +44,8 @@ fn context(session: &Session, args: &ViewArgs) -> Context {
         label: label(&shows, message),
         tokens: weights[at],
     };
-    let notes = session.window_from.in_words(session.window).into_iter().chain(words_of(notes));
+    let assumed = [session.window_from.in_words(session.window), left_out_words(session)];
+    let notes = assumed.into_iter().flatten().chain(words_of(notes));
     Context {
         file: session.file.clone(),
         format: (*format).to_owned(),

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use wb_message::{Block, Message};
 
-use crate::support::place::{entry, header, text, user};
-use crate::support::{Answer, wb, wb_with};
+use crate::support::place::{entry, header, json_of, text, user};
+use crate::support::{Answer, root, wb, wb_with};
 
 /// A session that is over the budget of a window of 8k tokens: an agent reads files and runs
 /// commands.
@@ -51,12 +51,6 @@ fn run(verb: &str, file: &Path, rest: &[&str]) -> Answer {
     let mut args = vec![verb, file.to_str().unwrap()];
     args.extend(rest);
     wb(&args)
-}
-
-fn json_of(answer: &Answer) -> Value {
-    assert_eq!(answer.code, 0, "{}", answer.stderr);
-    assert_eq!(answer.stdout.lines().count(), 1, "one object: {}", answer.stdout);
-    serde_json::from_str(&answer.stdout).unwrap()
 }
 
 fn keys(value: &Value) -> Vec<&str> {
@@ -181,9 +175,30 @@ fn plan_says_what_compact_would_refuse() {
     let plan = run("plan", &file, &["--force"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(plan.contains(&format!("cannot be applied: {why}; open the session")), "{plan}");
     assert!(!plan.contains("to apply:"), "{plan}");
+    let object = json_of(&run("plan", &file, &["--force", "--json"]));
+    assert_eq!(object["not_applicable"]["message"], json!(why));
     let cut = folder.file("cut.jsonl", &session()[..session().len() - 3]);
     let plan = run("plan", &cut, &["--force"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(plan.contains("is truncated; remove it with `wb repair "), "{plan}");
+}
+
+#[test]
+fn a_plan_leaves_out_what_weigh_leaves_out_and_says_so() {
+    let file = &root().join("fixtures/sessions/flaky-checkout.jsonl");
+    let note = "excludes the session's system prompt and tools (about 21,376 tokens)";
+    for (window, left_out) in [("64k", 0), ("32k", 21_376)] {
+        let figures = |command| json_of(&run(command, file, &["--window", window, "--json"]));
+        let (weighed, planned) = (figures("weigh"), figures("plan"));
+        assert_eq!(weighed["tokens"], planned["tokens_before"]);
+        assert_eq!(weighed["overhead_left_out"], planned["overhead_left_out"]);
+        assert_eq!(planned["overhead_left_out"], json!(left_out));
+        for (command, more) in
+            [("weigh", &[][..]), ("plan", &[]), ("compare", &[]), ("view", &["--html", "-"])]
+        {
+            let text = run(command, file, &[&["--window", window], more].concat()).stdout;
+            assert_eq!(text.contains(note), left_out > 0, "{command}: {text}");
+        }
+    }
 }
 
 #[test]
@@ -200,6 +215,9 @@ fn a_plan_says_what_does_not_count_and_what_is_too_much() {
     assert_eq!(run("pin", &file, &["--text", &"word ".repeat(1_000)]).code, 0);
     let over = plan(&["--window", "4k"]);
     assert!(over.contains("above the limit because of pins; `wb pin"), "{over}");
+    let object = json_of(&run("plan", &file, &["--window", "4k", "--json"]));
+    assert!(object["warnings"].to_string().contains("above the limit because of pins"), "{object}");
+    assert_eq!(object["not_applicable"], Value::Null);
 }
 
 #[test]

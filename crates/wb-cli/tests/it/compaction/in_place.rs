@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
+use crate::support::place::json_of;
 use crate::support::{Answer, root, wb};
 
 /// A session of Claude Code.
@@ -50,11 +51,6 @@ impl Place {
     fn n_files(&self) -> usize {
         self.folder.path().read_dir().unwrap().count()
     }
-}
-
-fn json_of(answer: &Answer) -> Value {
-    assert_eq!(answer.code, 0, "{}{}", answer.stdout, answer.stderr);
-    serde_json::from_str(&answer.stdout).unwrap()
 }
 
 #[test]

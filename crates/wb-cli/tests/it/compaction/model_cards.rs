@@ -1,15 +1,9 @@
 //! Checks the model catalog and its use.
 
-use serde_json::Value;
-
-use crate::support::{Answer, wb, wb_of};
+use crate::support::place::json_of;
+use crate::support::{wb, wb_of};
 
 const SESSION: &str = "fixtures/sessions/flaky-checkout.jsonl";
-
-fn json_of(answer: &Answer) -> Value {
-    assert_eq!(answer.code, 0, "{}", answer.stderr);
-    serde_json::from_str(&answer.stdout).unwrap()
-}
 
 #[test]
 fn a_model_is_shown_as_a_gateway_names_it() {

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use wb_message::{Block, Message};
 
+use crate::support::place::json_of;
 use crate::support::{Answer, wb, wb_with};
 
 const STRATEGIES: [&str; 8] = [
@@ -43,12 +44,6 @@ fn folder() -> tempfile::TempDir {
 
 fn run(path: &Path, rest: &[&str]) -> Answer {
     wb(&[&["replay", path.to_str().unwrap(), "--window", "16k"], rest].concat())
-}
-
-fn json_of(answer: &Answer) -> Value {
-    assert_eq!(answer.code, 0, "{}", answer.stderr);
-    assert_eq!(answer.stdout.lines().count(), 1, "one object");
-    serde_json::from_str(&answer.stdout).unwrap()
 }
 
 #[test]

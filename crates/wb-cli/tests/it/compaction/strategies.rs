@@ -2,15 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, wb, wb_of};
+use crate::support::place::json_of;
+use crate::support::{wb, wb_of};
 
 const SESSION: &str = "fixtures/sessions/flaky-checkout.jsonl";
 const STRATEGIES: [&str; 4] = ["window-budget", "three-level", "policy", "ladder"];
-
-fn json_of(answer: &Answer) -> Value {
-    assert_eq!(answer.code, 0, "{}", answer.stderr);
-    serde_json::from_str(&answer.stdout).unwrap()
-}
 
 #[test]
 fn every_strategy_condenses_and_names_itself() {
