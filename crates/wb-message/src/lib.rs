@@ -50,7 +50,7 @@ pub mod outline;
 pub use block::Block;
 pub use content_fingerprint::content_fingerprints;
 pub use fingerprint::{blocks_fingerprint, fingerprint, prefix_fingerprint, quick_fingerprint};
-pub use message::{Content, Message};
+pub use message::{Aside, Content, Message};
 pub use pairing::{CallIds, CallPosition, Pair, Pairing, last_prompt_start, runs};
 pub use patch::{AppliedPatch, Edit, Origin, Patch, PatchError, Undo};
 pub use piece_fingerprint::piece_fingerprints;

@@ -279,3 +279,12 @@ impl Message {
         }
     }
 }
+
+/// Words of the user that no message has, and so no request repeats.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Aside {
+    /// The number of messages before it.
+    pub n_before: usize,
+    /// The words.
+    pub words: String,
+}

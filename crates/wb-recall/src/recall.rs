@@ -8,7 +8,7 @@ use wb_budget::{TokenHeuristic, estimate_text};
 use wb_language::user_text::{is_bare_command, request_words};
 use wb_message::text::one_line;
 use wb_message::tools::normal_path;
-use wb_message::{Message, Pairing, ToolRole, ToolVocabulary, Untrusted, Value, outline};
+use wb_message::{Aside, Message, Pairing, ToolRole, ToolVocabulary, Untrusted, Value, outline};
 
 use crate::answer::{Answer, Excerpt};
 use crate::author::{Answered, Author, shell_outcome};
@@ -18,7 +18,7 @@ use crate::message_body::{body, is_said};
 use crate::message_numbers::numbers_of;
 use crate::question::{Question, QuestionError, Subject};
 use crate::tool::is_recall;
-use crate::user_aside::Aside;
+use crate::user_aside::{has_answer, quoted_aside};
 use crate::word_hashes::words_of;
 use crate::word_index::{Match, WordIndex};
 
@@ -200,11 +200,11 @@ impl<M: Borrow<Message>> Recall<M> {
 
     /// Quotes what the user said outside of messages, newest first.
     fn asides_with(&self, wanted: &Wanted<'_>, max_bytes: usize) -> Vec<Excerpt> {
-        let answers = |aside: &&Aside| wanted.exact.is_some_and(|text| aside.answers(text, wanted.words));
+        let answers = |aside: &&Aside| wanted.exact.is_some_and(|text| has_answer(aside, text, wanted.words));
         let newest = self.asides.iter().rev().filter(answers).take(MOST_ASIDES);
         let room = (max_bytes / MOST_ASIDES).saturating_sub(HEADING_BYTES / 2);
         let turn = |aside: &Aside| self.prompts.partition_point(|start| *start < aside.n_before);
-        newest.map(|aside| aside.excerpt(turn(aside), wanted, room)).collect()
+        newest.map(|aside| quoted_aside(aside, turn(aside), wanted, room)).collect()
     }
 
     /// Returns the matching messages, best first: the newest with the exact words, then those with

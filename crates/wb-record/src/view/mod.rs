@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use wb_budget::Usage;
 use wb_message::markers::is_from_compaction;
-use wb_message::{Block, Edit, Message, Patch, ToolVocabulary};
+use wb_message::{Aside, Block, Edit, Message, Patch, ToolVocabulary};
 
 use crate::parts::error::FormatError;
 use crate::parts::span::Span;
@@ -328,15 +328,6 @@ pub struct Segment {
     pub usage: Vec<UsageAt>,
     /// The user's words in this segment that no message has, in order.
     pub asides: Vec<Aside>,
-}
-
-/// Words of the user that no message has, and so no request repeats.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Aside {
-    /// The number of messages before it.
-    pub n_before: usize,
-    /// The words.
-    pub words: String,
 }
 
 impl Segment {
