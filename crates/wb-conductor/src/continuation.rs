@@ -43,15 +43,6 @@ impl CallDraft {
     }
 }
 
-/// The calls of an answer; a host runs only the complete ones.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SortedCalls {
-    /// Calls with whole arguments, in order.
-    pub complete: Vec<Block>,
-    /// Calls whose arguments are not a JSON object, in order.
-    pub incomplete: Vec<CallDraft>,
-}
-
 /// The contents of an answer, while it streams and afterwards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplyDraft {
@@ -117,16 +108,10 @@ impl ReplyDraft {
         self.calls.append(&mut streamed);
     }
 
-    /// Sorts the calls; in an answer that was cut off, a last call without arguments is incomplete.
-    pub fn sorted_calls(&self) -> SortedCalls {
-        let mut sorted = SortedCalls::default();
-        for (at, call) in self.calls.iter().enumerate() {
-            match self.complete(at, call) {
-                Some(block) => sorted.complete.push(block),
-                None => sorted.incomplete.push(call.clone()),
-            }
-        }
-        sorted
+    /// Returns the calls that a host may run: those whose arguments are a JSON object. In an answer
+    /// that was cut off, a last call without arguments is incomplete.
+    pub fn complete_calls(&self) -> Vec<Block> {
+        self.calls.iter().enumerate().filter_map(|(at, call)| self.complete(at, call)).collect()
     }
 
     fn complete(&self, at: usize, call: &CallDraft) -> Option<Block> {

@@ -53,7 +53,7 @@ pub use compact::{compact_in_place, compact_locally, compact_turns};
 pub use compactor::{Compactor, CondenseOpts, DEFAULT_TIMEOUT};
 pub use context::AgentContext;
 pub use continuation::{
-    CONTINUATION_PROMPT, CallDraft, DEFAULT_MAX_CONTINUATIONS, ReplyDraft, SortedCalls, TruncationState,
+    CONTINUATION_PROMPT, CallDraft, DEFAULT_MAX_CONTINUATIONS, ReplyDraft, TruncationState,
     continuation_message, needs_truncation_recovery,
 };
 pub use document0::{

@@ -135,34 +135,29 @@ fn a_call_that_was_cut_anywhere_is_never_complete() {
         emissions.extend(streamed("c", &[head, tail]));
         emissions.push(stops(StopReason::MaxOutput));
         let draft = heard(&emissions);
-        let calls = draft.sorted_calls();
-        assert_eq!(calls.complete, [Block::call("b", "write", json!({}))], "{end}");
-        assert_eq!(calls.incomplete.len(), 1, "{end}");
+        assert_eq!(draft.complete_calls(), [Block::call("b", "write", json!({}))], "{end}");
         assert!(needs_truncation_recovery(&draft), "{end}");
     }
 }
 
 #[test]
 fn only_objects_are_arguments_and_blanks_are_an_empty_one() {
-    let sorted = |args: &str, stop| {
-        let draft = ReplyDraft { stop: Some(stop), ..cut("", vec![call(args)]) };
-        let calls = draft.sorted_calls();
-        (calls.complete, calls.incomplete.len())
-    };
+    let complete =
+        |args: &str, stop| ReplyDraft { stop: Some(stop), ..cut("", vec![call(args)]) }.complete_calls();
     for args in ["[]", "null", "\"x\"", "7", "{} {}", "{'a':1}", "{\"a\":1", &"[".repeat(100_000)] {
-        assert_eq!(sorted(args, StopReason::ToolCalls), (vec![], 1), "{args:.20}");
+        assert_eq!(complete(args, StopReason::ToolCalls), [], "{args:.20}");
     }
     let empty = vec![Block::call("c", "write", json!({}))];
-    assert_eq!(sorted(" ", StopReason::ToolCalls), (empty.clone(), 0));
-    assert_eq!(sorted("", StopReason::MaxOutput), (vec![], 1), "it may have been about to say more");
-    assert_eq!(sorted("{}", StopReason::MaxOutput), (empty, 0));
+    assert_eq!(complete(" ", StopReason::ToolCalls), empty);
+    assert_eq!(complete("", StopReason::MaxOutput), [], "it may have been about to say more");
+    assert_eq!(complete("{}", StopReason::MaxOutput), empty);
 }
 
 #[test]
 fn a_malformed_call_of_a_whole_answer_is_not_continued() {
     let draft = ReplyDraft { stop: Some(StopReason::ToolCalls), ..cut("t", vec![call("{")]) };
     assert!(!needs_truncation_recovery(&draft));
-    assert_eq!(draft.sorted_calls().incomplete, [call("{")]);
+    assert_eq!(draft.complete_calls(), []);
 }
 
 #[test]
@@ -176,22 +171,21 @@ fn calls_that_stream_at_the_same_time_keep_their_arguments() {
         delta("nobody", "{}"),
         stops(StopReason::ToolCalls),
     ]);
-    let calls = heard(&emissions).sorted_calls();
     let expected = [Block::call("a", "write", json!({"n": 1})), Block::call("b", "write", json!({"m": 2}))];
-    assert_eq!((calls.complete.as_slice(), calls.incomplete.len()), (expected.as_slice(), 0));
+    assert_eq!(heard(&emissions).complete_calls(), expected);
 }
 
 #[test]
 fn streamed_arguments_win_over_those_of_the_whole_answer() {
     let mut emissions = streamed("c", &["{\"path\":\"a"]);
     emissions.push(done(vec![Block::call("c", "write", json!({}))], StopReason::MaxOutput));
-    assert!(heard(&emissions).sorted_calls().complete.is_empty());
+    assert_eq!(heard(&emissions).complete_calls(), []);
 
     let whole = Block::call("c", "write", json!({"path": "a"}));
     let mut emissions = streamed("c", &[]);
     emissions.push(done(vec![Block::text("all"), whole.clone()], StopReason::ToolCalls));
     let draft = heard(&emissions);
-    assert_eq!((draft.text.as_str(), draft.sorted_calls().complete.as_slice()), ("all", [whole].as_slice()));
+    assert_eq!((draft.text.as_str(), draft.complete_calls()), ("all", vec![whole]));
 }
 
 #[test]
@@ -199,9 +193,9 @@ fn an_answer_that_comes_whole_is_read_as_one_that_streams() {
     let raw = |raw: &str| Block::call("c", "write", json!(raw));
     let draft = |blocks| heard(&[done(blocks, StopReason::MaxOutput)]);
     let cut = draft(vec![Block::text("a"), Block::text("b"), raw("{\"path\":\"a")]);
-    assert_eq!((cut.text.as_str(), cut.sorted_calls().incomplete.len()), ("ab", 1));
+    assert_eq!((cut.text.as_str(), cut.complete_calls().len()), ("ab", 0));
     let whole = draft(vec![raw("{\"n\":1}"), Block::call("d", "ls", json!({"z": 1, "a": 2}))]);
-    let calls = whole.sorted_calls().complete;
+    let calls = whole.complete_calls();
     assert_eq!(calls[0], Block::call("c", "write", json!({"n": 1})));
     let Block::ToolCall { input, .. } = &calls[1] else { panic!() };
     assert_eq!(input.to_string(), r#"{"z":1,"a":2}"#, "keys keep their order");
