@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use large::{Memory, Shape, large, memory, opened};
 use wb_session::store::jsonl::JsonlStore;
-use wb_session::{IdSource, Session, SessionLog};
+use wb_session::{IdSource, Session, SessionLog, build_context};
 
 const SAMPLES: usize = 5;
 const MIB: f64 = 1024.0 * 1024.0;
@@ -109,8 +109,7 @@ fn open_and_build(path: &Path) {
 
 fn read_and_build(path: &Path) {
     let log = SessionLog::read(BufReader::with_capacity(64 * 1024, File::open(path).unwrap())).unwrap();
-    let leaf = log.leaf().cloned();
-    black_box(log.into_context(leaf.as_ref()).unwrap());
+    black_box(build_context(&log, log.leaf()).unwrap());
 }
 
 fn write_anew(path: &Path) {

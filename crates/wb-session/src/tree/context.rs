@@ -64,19 +64,6 @@ pub fn build_context(log: &SessionLog, leaf: Option<&EntryId>) -> Result<Context
 }
 
 impl SessionLog {
-    /// Turns the log into its context at a leaf without copying bodies; see [`build_context`].
-    pub fn into_context(mut self, leaf: Option<&EntryId>) -> Result<Context, SessionError> {
-        let indices = self.path_indices(leaf)?;
-        let path: Vec<&Entry> = indices.iter().map(|at| &self.entries[*at]).collect();
-        let mut draft = Draft::of_path(&path);
-        for at in draft.selection.kept.clone() {
-            let entry = &mut self.entries[indices[at]];
-            let kind = std::mem::replace(&mut entry.kind, EntryKind::Other(serde_json::Map::new()));
-            draft.push(entry.id.clone(), kind, at);
-        }
-        Ok(draft.finish(Unpaired::LeftOut).0)
-    }
-
     /// Returns the entries that the context at a leaf is made of, in its order, the compaction
     /// first.
     pub fn selected(&self, leaf: Option<&EntryId>) -> Result<Vec<&Entry>, SessionError> {

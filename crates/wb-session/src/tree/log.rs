@@ -129,7 +129,7 @@ impl fmt::Display for LogNote {
 #[derive(Clone, Debug)]
 pub struct SessionLog {
     header: Header,
-    pub(crate) entries: Vec<Entry>,
+    entries: Vec<Entry>,
     by_id: HashMap<EntryId, usize>,
     notes: Vec<LogNote>,
 }
@@ -227,17 +227,14 @@ impl SessionLog {
     /// An entry whose parent is not in the log is a root. A leaf that is not in the log and an
     /// entry that is its own ancestor are errors.
     pub fn path(&self, leaf: Option<&EntryId>) -> Result<Vec<&Entry>, SessionError> {
-        Ok(self.path_indices(leaf)?.into_iter().map(|at| &self.entries[at]).collect())
-    }
-
-    pub(crate) fn path_indices(&self, leaf: Option<&EntryId>) -> Result<Vec<usize>, SessionError> {
         let Some(leaf) = leaf else { return Ok(Vec::new()) };
         let start = self.by_id.get(leaf).ok_or_else(|| SessionError::UnknownLeaf { id: leaf.clone() })?;
         let parent = |at: usize| self.by_id.get(self.entries[at].parent_id.as_ref()?).copied();
-        climb(*start, self.entries.len(), parent).map_err(|at| {
+        let path = climb(*start, self.entries.len(), parent).map_err(|at| {
             let Entry { line, id, .. } = &self.entries[at];
             SessionError::Cycle { line: *line, id: id.clone() }
-        })
+        })?;
+        Ok(path.into_iter().map(|at| &self.entries[at]).collect())
     }
 }
 

@@ -7,7 +7,7 @@ use wb_message::outline::line;
 use wb_message::{Block, Content, Message, Pairing};
 use wb_session::{Context, EntryId, SessionLog, build_context};
 
-use crate::support::{FIXTURES, log_of, read};
+use crate::support::{log_of, read};
 
 /// Writes one line per message with its entry and, where known, the prompt that was counted (`~`
 /// where it is not that of the messages before).
@@ -205,16 +205,6 @@ fn model_and_thinking_level_are_those_of_the_whole_path() {
     assert_eq!(context.model.as_deref(), Some("model-c"), "an answer overrides the choice before it");
     assert_eq!(context.thinking_level.as_deref(), Some("high"));
     assert_eq!(context_at(&read("branches").unwrap(), "u1").model.as_deref(), Some("model-b"));
-}
-
-#[test]
-fn moving_the_log_into_its_context_gives_the_same_as_copying() {
-    for (name, text) in FIXTURES {
-        let Ok(log) = SessionLog::read(text.as_bytes()) else { continue };
-        let leaf = log.leaf().cloned();
-        let copied = build_context(&log, leaf.as_ref()).unwrap();
-        assert_eq!(log.into_context(leaf.as_ref()).unwrap(), copied, "{name}");
-    }
 }
 
 #[test]

@@ -15,9 +15,8 @@ fn open(bytes: &[u8]) {
     if let Ok(log) = SessionLog::read(bytes) {
         let middle = log.entries().get(log.entries().len() / 2).map(|entry| &entry.id);
         let _ = build_context(&log, middle);
-        let leaf = log.leaf().cloned();
-        let _ = log.segment_ends(leaf.as_ref());
-        let _ = log.into_context(leaf.as_ref());
+        let _ = log.segment_ends(log.leaf());
+        let _ = build_context(&log, log.leaf());
     }
 }
 

@@ -88,8 +88,7 @@ fn migrating_gives_what_the_recorded_migration_gave() {
     for name in ["badlogic-pi-mono__before-compaction", "badlogic-pi-mono__large-session"] {
         let messages = |suffix: &str| {
             let log = SessionLog::read(bytes_of(&folder.join(format!("{name}{suffix}"))).as_slice()).unwrap();
-            let leaf = log.leaf().cloned();
-            log.into_context(leaf.as_ref()).unwrap()
+            build_context(&log, log.leaf()).unwrap()
         };
         let (old, new) = (messages(".jsonl"), messages(".v3.jsonl"));
         assert_eq!(old.messages, new.messages, "{name}");
