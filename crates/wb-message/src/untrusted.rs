@@ -48,11 +48,6 @@ impl<T: AsRef<str>> Untrusted<T> {
         self.inspect().is_empty()
     }
 
-    /// Borrows the text.
-    pub fn borrowed(&self) -> Untrusted<&str> {
-        Untrusted(self.inspect())
-    }
-
     /// Changes the text, which stays marked.
     pub fn map<U>(&self, change: impl FnOnce(&str) -> U) -> Untrusted<U> {
         Untrusted(change(self.inspect()))
