@@ -20,30 +20,12 @@
 use super::TokenCounter;
 use super::fitted_weights::{MARGINS, WEIGHTS};
 
-/// Classes of bytes.
+/// Classes of bytes: later bytes of a character, small letters, capital letters, digits, blanks,
+/// line breaks and tabs, punctuation, characters of two bytes, of three up to U+2FFF, kana and han,
+/// hangul and above, characters of four bytes.
 pub const N_CLASSES: usize = 12;
 
-/// The counted features: the bytes of each class, then the runs of four of them.
-pub const FEATURES: [&str; 16] = [
-    "later bytes of a character",
-    "small letters",
-    "capital letters",
-    "digits",
-    "blanks",
-    "line breaks and tabs",
-    "punctuation",
-    "characters of two bytes",
-    "characters of three bytes, U+0800 to U+2FFF",
-    "kana and han",
-    "hangul and above",
-    "characters of four bytes",
-    "runs of small letters",
-    "runs of digits",
-    "runs of line breaks",
-    "runs of punctuation",
-];
-
-/// The classes with counted runs, in the order of [`FEATURES`].
+/// The classes with counted runs: small letters, digits, line breaks, punctuation.
 const RUNS: [u8; 4] = [1, 3, 5, 6];
 /// Parts of a token, the unit of weights.
 const PARTS: u64 = 4096;
@@ -221,7 +203,7 @@ impl TokenCounter for FittedCounter {
     }
 }
 
-/// Counts the [`FEATURES`] of a text, the input of the fit.
+/// Counts the bytes of each class in a text, then the runs: the input of the fit.
 pub fn features(text: &str) -> [u64; 16] {
     let mut counts = [0; 16];
     let mut before = 0;
