@@ -182,8 +182,10 @@ pub trait Format: Send + Sync + Debug {
     /// Returns the name of the format, in kebab-case.
     fn name(&self) -> &'static str;
 
-    /// Returns what can be written.
-    fn abilities(&self) -> Abilities;
+    /// Returns what can be written: everything, unless the format says otherwise.
+    fn abilities(&self) -> Abilities {
+        Abilities::ALL
+    }
 
     /// Returns whether parts that begin like this have the format.
     fn detect(&self, probe: &Probe) -> Confidence;

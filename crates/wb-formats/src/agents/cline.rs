@@ -5,7 +5,7 @@ use wb_budget::Usage;
 use wb_message::markers::digest_body;
 use wb_message::{Message, ToolRole, ToolVocabulary};
 use wb_record::json::{find, text};
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Numbers, Parts, Probe, Stamp};
+use wb_record::{Confidence, Document, Format, FormatError, Numbers, Parts, Probe, Stamp};
 
 use crate::kit::list_document::open;
 use crate::kit::message_list::{Fate, Layout, List, Record, Shape, held};
@@ -48,10 +48,6 @@ impl Format for Cline {
         "cline"
     }
 
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
-    }
-
     fn detect(&self, probe: &Probe) -> Confidence {
         match probe.values.as_slice() {
             [first] if first.has("messages") && first.has("sessionId") && first.has("version") => {
@@ -72,7 +68,7 @@ impl Layout for Cline {
     }
 
     fn shape(&self) -> &dyn Shape {
-        &ClineShape
+        self
     }
 
     fn vocabulary(&self) -> ToolVocabulary {
@@ -80,10 +76,7 @@ impl Layout for Cline {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct ClineShape;
-
-impl Shape for ClineShape {
+impl Shape for Cline {
     fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
         read(record, into)?;
         let record = record.as_bytes();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use wb_message::block::{joined_text, output_blocks};
 use wb_message::{Block, Message, ToolRole, ToolVocabulary};
 use wb_record::json::{elements, set_in};
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp};
+use wb_record::{Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp};
 
 use crate::kit::fields::{take_text, text_of};
 use crate::kit::json_text::value;
@@ -50,10 +50,6 @@ impl Format for Goose {
         "goose"
     }
 
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
-    }
-
     fn detect(&self, probe: &Probe) -> Confidence {
         let is_line = |it: &ProbedValue| {
             let is_list = it.inner.as_deref().is_some_and(|content| content.is_list);
@@ -78,16 +74,13 @@ impl Layout for Goose {
     }
 
     fn shape(&self) -> &dyn Shape {
-        &GooseShape
+        self
     }
 
     fn vocabulary(&self) -> ToolVocabulary {
         VOCABULARY
     }
 }
-
-#[derive(Clone, Copy, Debug)]
-struct GooseShape;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -99,7 +92,7 @@ struct GooseLine<'a> {
     metadata: Option<&'a RawValue>,
 }
 
-impl Shape for GooseShape {
+impl Shape for Goose {
     fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
         let fields: GooseLine<'_> = serde_json::from_str(record)?;
         let metadata = fields.metadata.and_then(|it| value(it.get().as_bytes())).unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::io;
 
 use wb_message::{Message, ToolRole, ToolVocabulary};
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp};
+use wb_record::{Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp};
 
 use crate::kit::list_document::open;
 use crate::kit::message_list::{Layout, Record, Shape};
@@ -42,10 +42,6 @@ pub(crate) struct KimiCli;
 impl Format for KimiCli {
     fn name(&self) -> &'static str {
         "kimi-cli"
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {

@@ -12,8 +12,8 @@ use wb_message::{Message, ToolRole, ToolVocabulary};
 use wb_record::json::{elements, find, text};
 use wb_record::splice::Joint;
 use wb_record::{
-    Abilities, Confidence, Document, Format, FormatError, Lines, Note, Numbers, PartReader, Parts, Probe,
-    ProbedValue, Span, Stamp, UsageAt, View,
+    Confidence, Document, Format, FormatError, Lines, Note, Numbers, PartReader, Parts, Probe, ProbedValue,
+    Span, Stamp, UsageAt, View,
 };
 use wb_session::iso_ms;
 
@@ -55,10 +55,6 @@ pub(crate) struct QwenCode;
 impl Format for QwenCode {
     fn name(&self) -> &'static str {
         "qwen-code"
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {

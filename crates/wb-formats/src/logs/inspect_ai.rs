@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 use wb_message::{Block, Content, Message};
 use wb_record::json::{elements, find, get, members, text};
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, UsageAt, View};
+use wb_record::{Confidence, Document, Format, FormatError, Parts, Probe, UsageAt, View};
 
 use crate::kit::json_text::{self, body_of};
 use crate::kit::list_document::open;
@@ -27,10 +27,6 @@ pub(crate) struct InspectAi;
 impl Format for InspectAi {
     fn name(&self) -> &'static str {
         "inspect-ai"
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {

@@ -2,7 +2,7 @@
 
 use wb_message::Message;
 use wb_record::json::{find, text};
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue};
+use wb_record::{Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue};
 
 use crate::kit::list_document::open;
 use crate::kit::message_list::{Layout, List, Record, Shape, held};
@@ -20,10 +20,6 @@ pub(crate) struct MiniSweAgent;
 impl Format for MiniSweAgent {
     fn name(&self) -> &'static str {
         "mini-swe-agent"
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {

@@ -2,7 +2,7 @@
 
 use wb_message::{Message, ToolRole, ToolVocabulary};
 use wb_record::json::{elements, find, get, text};
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, UsageAt, View};
+use wb_record::{Confidence, Document, Format, FormatError, Parts, Probe, UsageAt, View};
 
 use crate::kit::json_text::body_of;
 use crate::kit::list_document::open;
@@ -31,10 +31,6 @@ pub(crate) struct OpenhandsCompletions;
 impl Format for OpenhandsCompletions {
     fn name(&self) -> &'static str {
         "openhands-llm-completions"
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {

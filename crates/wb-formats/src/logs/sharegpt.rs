@@ -9,9 +9,7 @@ use serde_json::{Value, json};
 use wb_message::block::joined_text;
 use wb_message::{Block, Content, Message};
 use wb_record::json::{elements, find, get, set, text};
-use wb_record::{
-    Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp, View,
-};
+use wb_record::{Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp, View};
 
 use crate::kit::json_or_lines::{is_lines, whole};
 use crate::kit::json_text::{arguments, body_of};
@@ -39,10 +37,6 @@ pub(crate) struct Sharegpt;
 impl Format for Sharegpt {
     fn name(&self) -> &'static str {
         "sharegpt"
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {
@@ -103,7 +97,7 @@ impl Layout for Sharegpt {
     }
 
     fn shape(&self) -> &dyn Shape {
-        &SharegptShape
+        self
     }
 
     fn complete(&self, parts: &dyn Parts, _: &List, view: &mut View) {
@@ -148,11 +142,8 @@ struct SharegptRecord<'a> {
     value: Text<'a>,
 }
 
-/// One record per message; a text alone is a system text.
-#[derive(Clone, Copy, Debug)]
-struct SharegptShape;
-
-impl Shape for SharegptShape {
+// One record per message; a text alone is a system text.
+impl Shape for Sharegpt {
     fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
         if record.starts_with('"') {
             let system: String = serde_json::from_str(record)?;

@@ -4,7 +4,7 @@ use std::io;
 
 use wb_message::Message;
 use wb_record::json::{find, get, members, text};
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp};
+use wb_record::{Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp};
 
 use crate::kit::list_document::open;
 use crate::kit::message_list::{Fate, Layout, Record, Shape};
@@ -23,10 +23,6 @@ pub(crate) struct Sts;
 impl Format for Sts {
     fn name(&self) -> &'static str {
         "sts"
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {
@@ -62,15 +58,12 @@ impl Layout for Sts {
     }
 
     fn shape(&self) -> &dyn Shape {
-        &StsShape
+        self
     }
 }
 
-/// A message of Chat Completions with other keys, under `message`.
-#[derive(Clone, Copy, Debug)]
-struct StsShape;
-
-impl Shape for StsShape {
+// A message of Chat Completions with other keys, under `message`.
+impl Shape for Sts {
     fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
         serde_json::from_str::<serde::de::IgnoredAny>(record)?;
         let record = record.as_bytes();

@@ -2,7 +2,7 @@
 
 use wb_message::{ToolRole, ToolVocabulary};
 use wb_record::json::text;
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, View};
+use wb_record::{Confidence, Document, Format, FormatError, Parts, Probe, View};
 
 use crate::kit::json_text::body_of;
 use crate::kit::list_document::open;
@@ -35,10 +35,6 @@ pub(crate) struct SweAgent;
 impl Format for SweAgent {
     fn name(&self) -> &'static str {
         "swe-agent"
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use wb_message::Message;
 use wb_record::json::{elements, get, text};
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, View};
+use wb_record::{Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, View};
 
 use crate::kit::json_text::body_of;
 use crate::kit::list_document::open;
@@ -22,10 +22,6 @@ pub(crate) struct TauBench;
 impl Format for TauBench {
     fn name(&self) -> &'static str {
         "tau-bench"
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {

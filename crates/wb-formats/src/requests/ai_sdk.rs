@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use wb_message::{Block, Content, Message};
 use wb_record::json::{find, get, remove, set};
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp};
+use wb_record::{Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp};
 
 use crate::kit::json_text::{compact, input, text};
 use crate::kit::list_document::open;
@@ -28,10 +28,6 @@ pub(crate) struct AiSdk;
 impl Format for AiSdk {
     fn name(&self) -> &'static str {
         "ai-sdk"
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {
@@ -74,14 +70,11 @@ pub(crate) fn is_for_screen(probe: &Probe) -> bool {
 
 impl Layout for AiSdk {
     fn shape(&self) -> &dyn Shape {
-        &AiSdkShape
+        self
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct AiSdkShape;
-
-impl Shape for AiSdkShape {
+impl Shape for AiSdk {
     fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
         let SpeakerRecord { role, content } = serde_json::from_str(record)?;
         let plain = content.and_then(|content| text(content.get()));

@@ -1,6 +1,6 @@
 //! Requests of the Messages API of Anthropic, and lists of its messages as agents store them.
 
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, View};
+use wb_record::{Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, View};
 
 use super::openai_chat::model_of;
 use crate::kit::list_document::open;
@@ -20,10 +20,6 @@ pub(crate) struct AnthropicMessages;
 impl Format for AnthropicMessages {
     fn name(&self) -> &'static str {
         "anthropic-messages"
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {

@@ -7,9 +7,7 @@ use wb_message::block::joined_text;
 use wb_message::markers::is_synthetic;
 use wb_message::{Block, Content, Message};
 use wb_record::json::{elements, find, get, set, text};
-use wb_record::{
-    Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp, View,
-};
+use wb_record::{Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp, View};
 
 use crate::kit::fields::take_text;
 use crate::kit::list_document::open;
@@ -29,10 +27,6 @@ pub(crate) struct GeminiContents;
 impl Format for GeminiContents {
     fn name(&self) -> &'static str {
         "gemini-contents"
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {

@@ -8,8 +8,8 @@ use wb_message::Message;
 use wb_record::json::set;
 use wb_record::splice::Joint;
 use wb_record::{
-    Abilities, Confidence, Document, Format, FormatError, Lines, PartReader, Parts, Probe, ProbedValue, Span,
-    Stamp, View,
+    Confidence, Document, Format, FormatError, Lines, PartReader, Parts, Probe, ProbedValue, Span, Stamp,
+    View,
 };
 
 use crate::kit::json_text::body_of;
@@ -46,10 +46,6 @@ pub fn write_jsonl(messages: &[Message], out: &mut dyn Write) -> io::Result<()> 
 impl Format for Native {
     fn name(&self) -> &'static str {
         "native"
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {
@@ -129,7 +125,7 @@ impl Layout for Native {
     }
 
     fn shape(&self) -> &dyn Shape {
-        &NativeShape
+        self
     }
 
     fn complete(&self, parts: &dyn Parts, list: &List, view: &mut View) {
@@ -167,11 +163,7 @@ fn meta_of(line: usize, header: Value) -> Result<Meta, FormatError> {
     Err(FormatError::BadMessage { line, what })
 }
 
-/// A record is a message in its own JSON form.
-#[derive(Clone, Copy, Debug)]
-struct NativeShape;
-
-impl Shape for NativeShape {
+impl Shape for Native {
     fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
         into.messages.push(serde_json::from_str(record)?);
         Ok(())

@@ -1,8 +1,7 @@
 //! Requests of Chat Completions.
 
 use wb_record::{
-    Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, View,
-    json::text as text_at,
+    Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, View, json::text as text_at,
 };
 
 use crate::kit::json_text::body_of;
@@ -22,10 +21,6 @@ pub(crate) struct OpenaiChat;
 impl Format for OpenaiChat {
     fn name(&self) -> &'static str {
         "openai-chat"
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {

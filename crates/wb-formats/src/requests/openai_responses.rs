@@ -6,8 +6,8 @@ use wb_message::{Block, Message, ToolVocabulary};
 use wb_record::json::text;
 use wb_record::splice::Joint;
 use wb_record::{
-    Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Parts, Probe,
-    ProbedValue, View, Wanted,
+    ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Parts, Probe, ProbedValue,
+    View, Wanted,
 };
 
 use crate::kit::draft::Draft;
@@ -44,10 +44,6 @@ pub(crate) struct OpenaiResponses;
 impl Format for OpenaiResponses {
     fn name(&self) -> &'static str {
         NAME
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {

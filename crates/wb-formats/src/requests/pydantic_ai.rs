@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use wb_message::block::shown_text;
 use wb_message::{Block, Content, Message};
 use wb_record::json::{get, set};
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp};
+use wb_record::{Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp};
 use wb_session::{iso_ms, parse_iso_ms};
 
 use crate::kit::json_text::{arguments, compact, text};
@@ -31,10 +31,6 @@ impl Format for PydanticAi {
         "pydantic-ai"
     }
 
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
-    }
-
     fn detect(&self, probe: &Probe) -> Confidence {
         let is_message = |message: &ProbedValue| {
             message.has("parts") && (message.has("kind") || message.has("instructions"))
@@ -56,12 +52,9 @@ impl Layout for PydanticAi {
     }
 
     fn shape(&self) -> &dyn Shape {
-        &PydanticShape
+        self
     }
 }
-
-#[derive(Clone, Copy, Debug)]
-struct PydanticShape;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -102,7 +95,7 @@ struct PydanticPart<'a> {
     outcome: Text<'a>,
 }
 
-impl Shape for PydanticShape {
+impl Shape for PydanticAi {
     fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
         let PydanticRecord { kind, parts, usage, model_name } = serde_json::from_str(record)?;
         let parts = raw_list(parts);

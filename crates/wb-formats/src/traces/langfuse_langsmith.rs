@@ -3,7 +3,7 @@
 use std::io;
 
 use memchr::memmem;
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, View};
+use wb_record::{Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, View};
 
 use super::otel_genai::OtelGenai;
 use super::rows::{ReadRow, TraceRow, complete, lists, sortable};
@@ -47,10 +47,6 @@ pub(crate) const LANGSMITH: TraceExport =
 impl Format for TraceExport {
     fn name(&self) -> &'static str {
         self.name
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {

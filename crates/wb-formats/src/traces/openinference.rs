@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use memchr::memmem;
 use wb_record::json::{elements, get};
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, View};
+use wb_record::{Confidence, Document, Format, FormatError, Parts, Probe, View};
 
 use super::otel_genai::is_span;
 use super::rows::{TraceRow, complete, lists, sortable};
@@ -40,10 +40,6 @@ static DOTTED: OpenInference = OpenInference(OpenInferenceShape::Dotted);
 impl Format for OpenInference {
     fn name(&self) -> &'static str {
         "openinference"
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {

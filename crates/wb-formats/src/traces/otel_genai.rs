@@ -4,7 +4,7 @@
 use std::io;
 
 use memchr::memmem;
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, View};
+use wb_record::{Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, View};
 
 use super::rows::{TraceRow, complete, lists, sortable};
 use super::trace_object::TraceObject;
@@ -33,10 +33,6 @@ pub(crate) struct OtelGenai;
 impl Format for OtelGenai {
     fn name(&self) -> &'static str {
         "otel-genai"
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {

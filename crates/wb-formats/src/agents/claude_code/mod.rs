@@ -60,10 +60,6 @@ impl Format for ClaudeCode {
         "claude-code"
     }
 
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
-    }
-
     fn detect(&self, probe: &Probe) -> Confidence {
         let is_ours = probe.first().is_some_and(is_export) || probe.values.iter().any(is_row);
         if is_ours { Confidence::Sure } else { Confidence::No }

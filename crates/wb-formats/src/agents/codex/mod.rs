@@ -51,10 +51,6 @@ impl Format for Codex {
         NAME
     }
 
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
-    }
-
     fn detect(&self, probe: &Probe) -> Confidence {
         if probe.values.iter().any(is_line) { Confidence::Sure } else { Confidence::No }
     }

@@ -9,8 +9,8 @@ mod render;
 
 use wb_message::{ToolRole, ToolVocabulary};
 use wb_record::{
-    Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Parts, Probe,
-    ProbedValue, Segments, View, Wanted,
+    ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Parts, Probe, ProbedValue,
+    Segments, View, Wanted,
 };
 
 use self::rows::EventRows;
@@ -58,10 +58,6 @@ pub(crate) struct CopilotCli;
 impl Format for CopilotCli {
     fn name(&self) -> &'static str {
         NAME
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {

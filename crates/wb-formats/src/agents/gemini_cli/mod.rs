@@ -11,8 +11,8 @@ use serde_json::json;
 use wb_message::ToolVocabulary;
 use wb_record::splice::Joint;
 use wb_record::{
-    Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Numbers, Parts,
-    Probe, ProbedValue, Provenance, Segment, Segments, View, Wanted, forget_stale_usage,
+    ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Numbers, Parts, Probe,
+    ProbedValue, Provenance, Segment, Segments, View, Wanted, forget_stale_usage,
 };
 use wb_session::iso_ms;
 
@@ -46,10 +46,6 @@ pub(crate) struct GeminiCli;
 impl Format for GeminiCli {
     fn name(&self) -> &'static str {
         NAME
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {

@@ -5,7 +5,7 @@ mod step_writer;
 
 use wb_message::Message;
 use wb_record::json::{elements, get, set, text};
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, Stamp, View};
+use wb_record::{Confidence, Document, Format, FormatError, Parts, Probe, Stamp, View};
 
 use crate::kit::json_text::body_of;
 use crate::kit::list_document::open;
@@ -23,10 +23,6 @@ pub(crate) struct Atif;
 impl Format for Atif {
     fn name(&self) -> &'static str {
         "atif"
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {
@@ -53,7 +49,7 @@ impl Layout for Atif {
     }
 
     fn shape(&self) -> &dyn Shape {
-        &StepShape
+        self
     }
 
     fn complete(&self, parts: &dyn Parts, _: &List, view: &mut View) {
@@ -86,10 +82,7 @@ fn subagent(whole: &[u8], trajectory: &[u8]) -> Result<List, FormatError> {
     Ok(List { name, ..List::of_array(whole, steps.unwrap_or(b"[]"))? })
 }
 
-#[derive(Clone, Copy, Debug)]
-struct StepShape;
-
-impl Shape for StepShape {
+impl Shape for Atif {
     fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
         step_reader::read(record, into)
     }

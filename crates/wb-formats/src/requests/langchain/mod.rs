@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use wb_message::Message;
 use wb_record::json::{get, set};
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp};
+use wb_record::{Confidence, Document, Format, FormatError, Parts, Probe, ProbedValue, Stamp};
 
 use crate::kit::json_text::text;
 use crate::kit::list_document::open;
@@ -92,10 +92,6 @@ impl Envelope {
 impl Format for Langchain {
     fn name(&self) -> &'static str {
         "langchain"
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {
