@@ -13,7 +13,6 @@ async fn complete(_: Conversation) -> Result<String, std::io::Error> {
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let (mut messages, mut n_compactions) = (Vec::new(), 0);
-    // host:
     let compactor = Compactor::new().card(ModelCard::with_window(32_000)).summarizer(from_fn(complete));
     let mut context = AgentContext::from_compactor(compactor).start_above(Some(12_000));
     for n in 0..120 {
@@ -26,6 +25,5 @@ async fn main() {
         messages.push(Message::assistant("Done."));
         context.after_response(&messages, &Usage::EMPTY);
     }
-    // :host
     assert!(n_compactions > 1 && messages.len() < 240, "{n_compactions} in {} messages", messages.len());
 }

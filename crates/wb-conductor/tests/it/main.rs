@@ -15,7 +15,6 @@ mod context;
 mod facts;
 mod background;
 mod cached_conversation;
-mod examples;
 mod agent_settings;
 mod continuation;
 mod recipes;
