@@ -7,6 +7,7 @@ pub use crate::constraint_rules::Kind;
 use crate::constraint_rules::kind;
 use crate::rule_score::{Setting, is_lasting};
 use crate::sentences::{Sentence, names_rules, sentences};
+use crate::step_requests::asks_for_a_step;
 
 /// A sentence that applies beyond the current step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,6 +49,9 @@ pub fn constraints(user_words: &str) -> Vec<Constraint<'_>> {
         let is_lasting = is_lasting(&settings, at);
         let lasting = || is_lasting.then_some(Kind::Requires);
         let Some(kind) = settings[at].kind.or_else(lasting) else { continue };
+        if kind != Kind::Forbids && asks_for_a_step(sentence.text) {
+            continue;
+        }
         // It describes a fault: the next sentence says what happens instead.
         if all.get(at + 1).is_some_and(|next| next.block == sentence.block && is_contradiction(next.text)) {
             continue;
