@@ -38,17 +38,76 @@ const OPENS_APART: [&str; 17] = [
 const CHOICES: [&str; 8] = ["both", "all", "first", "second", "third", "option", "latter", "former"];
 const CHOICE_FILLERS: [&str; 10] =
     ["the", "one", "number", "and", "or", "of", "them", "only", "just", "please"];
+/// Words before the number or letter of an option, words after it, and words after those.
+const OPTION_LEADS: [&str; 26] = [
+    "option",
+    "options",
+    "choice",
+    "variant",
+    "alternative",
+    "approach",
+    "solution",
+    "number",
+    "with",
+    "prefer",
+    "pick",
+    "choose",
+    "take",
+    "like",
+    "variante",
+    "lösung",
+    "ansatz",
+    "nimm",
+    "lieber",
+    "choix",
+    "prends",
+    "préfère",
+    "opción",
+    "alternativa",
+    "elijo",
+    "prefiero",
+];
+const OPTION_VERBS: [&str; 14] = [
+    "is", "s", "sounds", "looks", "seems", "works", "was", "ist", "klingt", "passt", "est", "es", "parece",
+    "suena",
+];
+const OPTION_VERDICTS: [&str; 27] = [
+    "correct", "right", "fine", "good", "better", "best", "ok", "okay", "perfect", "great", "it", "enough",
+    "richtig", "gut", "besser", "korrekt", "correcte", "bon", "bonne", "mieux", "correcta", "correcto",
+    "buena", "mejor", "bien", "juste", "what",
+];
+/// Words before an option that is judged, and words after one that is led in.
+const OPTION_OPENS: [&str; 24] = [
+    "the", "think", "then", "so", "yes", "no", "ok", "believe", "guess", "and", "but", "sorry", "actually",
+    "that", "die", "der", "das", "la", "le", "el", "also", "denke", "crois", "creo",
+];
+const OPTION_ENDS: [&str; 16] = [
+    "but", "and", "then", "please", "because", "since", "as", "though", "aber", "und", "bitte", "mais", "et",
+    "pero", "y", "first",
+];
+/// The same in Chinese and Japanese, next to the number.
+const BEFORE_NUMBER: [&str; 6] = ["选", "选择", "方案", "选项", "案", "第"];
+const AFTER_NUMBER: [&str; 8] = ["是对", "正确", "对", "更好", "番", "が正", "でいい", "でお願"];
+/// Words for the first options.
+const ORDINALS: [(&str, &str); 3] = [("first", "1"), ("second", "2"), ("third", "3")];
+/// The longest answer that names an option and says more, in bytes.
+const NAMED_BYTES: usize = 200;
 /// The first word of a confirmation, and its other words.
 const CONFIRMATION_STARTS: [&str; 4] = ["that", "thats", "it", "this"];
 const CONFIRMATION_WORDS: [&str; 11] =
     ["was", "is", "s", "it", "worked", "did", "one", "the", "fixed", "correct", "exactly"];
 
-/// Returns whether the user's words only answer or approve: `yes, that was it`, `2`, `ok, go on`.
+/// Returns whether the user's words only answer or approve, or name an option and say a little
+/// more: `yes, that was it`, `2`, `ok, go on`, `sorry, 1 is correct`.
 pub fn is_answer(words: &str) -> bool {
     let words = words.trim();
-    if words.len() > ANSWER_BYTES || words.contains(['?', '？', '\n']) {
+    if words.len() > NAMED_BYTES || words.contains(['?', '？', '\n']) {
         return false;
     }
+    !named_options(words).is_empty() || words.len() <= ANSWER_BYTES && is_mere_answer(words)
+}
+
+fn is_mere_answer(words: &str) -> bool {
     let all: Vec<String> = plain_words(words).take(FEW_WORDS + 1).map(str::to_lowercase).collect();
     let Some((first, others)) = all.split_first() else { return false };
     let is_few = all.len() <= FEW_WORDS;
@@ -105,7 +164,11 @@ pub fn answered_question(words: &str, reply: &str) -> Option<String> {
 /// Returns the options of a reply that the user's words name by number or letter.
 fn chosen_options<'r>(words: &str, reply: &'r str) -> impl Iterator<Item = String> + use<'r> {
     let all: Vec<String> = plain_words(words).take(FEW_WORDS + 1).map(str::to_lowercase).collect();
-    let names = if is_choice(&all) { all } else { Vec::new() };
+    let names = if is_choice(&all) {
+        all.iter().map(|word| ordinal(word).to_owned()).collect()
+    } else {
+        named_options(words)
+    };
     let names: BTreeSet<String> = names.into_iter().filter(|word| word.len() <= 2).collect();
     let option = move |name: String| {
         let line =
@@ -113,6 +176,51 @@ fn chosen_options<'r>(words: &str, reply: &'r str) -> impl Iterator<Item = Strin
         Some(one_line(line.trim_start_matches(MARKUP), OPTION_CHARS))
     };
     names.into_iter().take(MOST_OPTIONS).filter_map(option)
+}
+
+/// Returns the numbers and letters of the options that words name: `sorry, 2 is fine, but …`.
+fn named_options(words: &str) -> Vec<String> {
+    let all: Vec<&str> = plain_words(words).collect();
+    let named = (0..all.len()).filter(|at| names_option(words, &all, *at));
+    named.map(|at| ordinal(&all[at].to_lowercase()).to_owned()).chain(numbers_of_wide_text(words)).collect()
+}
+
+/// Returns whether a word names an option: one that is led in or judged.
+fn names_option(words: &str, all: &[&str], at: usize) -> bool {
+    let is = |list: &[&str], at: usize| {
+        all.get(at).is_some_and(|word| list.iter().any(|known| word.eq_ignore_ascii_case(known)))
+    };
+    let start = all[at].as_ptr() as usize - words.as_ptr() as usize;
+    let (before, after) = (words[..start].trim_end(), &words[start + all[at].len()..]);
+    let is_sign = all[at].len() == 1 && all[at].bytes().all(|byte| matches!(byte, b'1'..=b'9' | b'A'..=b'H'));
+    let is_ordinal = ORDINALS.iter().any(|(word, _)| all[at].eq_ignore_ascii_case(word));
+    let is_after = |list: &[&str]| at.checked_sub(1).is_some_and(|before| is(list, before));
+    let is_led = is_after(&OPTION_LEADS);
+    let is_apart =
+        before.is_empty() || before.ends_with(['.', ',', ';', '!', ':']) || is_after(&OPTION_OPENS);
+    let verb = at + 1 + usize::from(is(&["one"], at + 1));
+    let is_judged = is(&OPTION_VERBS, verb) && is(&OPTION_VERDICTS, verb + 1);
+    let ends = || {
+        let next = after.trim_start();
+        next.is_empty() || next.starts_with([',', '.', ';', '!', ')']) || is(&OPTION_ENDS, at + 1)
+    };
+    (is_sign || is_ordinal) && (is_led || is_apart) && (is_judged || is_led && is_sign && ends())
+}
+
+/// Returns the number that a word for one of the first options means.
+fn ordinal(word: &str) -> &str {
+    ORDINALS.iter().find(|(known, _)| *known == word).map_or(word, |(_, number)| number)
+}
+
+/// Returns the numbers of options in Chinese and Japanese text.
+fn numbers_of_wide_text(words: &str) -> impl Iterator<Item = String> {
+    let digits = words.char_indices().filter(|(_, c)| c.is_ascii_digit());
+    let named = digits.filter(|(at, _)| {
+        let (before, after) = (&words[..*at], &words[*at + 1..]);
+        BEFORE_NUMBER.iter().any(|it| before.ends_with(it))
+            || AFTER_NUMBER.iter().any(|it| after.starts_with(it))
+    });
+    named.map(|(_, digit)| digit.to_string())
 }
 
 /// Returns the number or letter of an option: `2. the cache`, `**B)** the parser`.
@@ -160,6 +268,12 @@ mod tests {
             "that's right",
             "好的",
             "不，另一个",
+            "the tests are wrong then, sorry I missed this. 1 is correct",
+            "I think the second one is better, but keep its name",
+            "go with B, but leave the cache as it is",
+            "Nimm 2, aber ohne den Cache.",
+            "我选2，但是名字不要改",
+            "2番でお願いします。名前はそのままで",
         ] {
             assert!(is_answer(words), "{words}");
         }
@@ -177,6 +291,10 @@ mod tests {
             "that is slow",
             "push",
             "404 is shown for the start page",
+            "wait with 3 more tries",
+            "step 1 is correct, now the writer",
+            "A is missing in the list",
+            "run it with 2 threads",
             "yes\nand another thing",
             "Yes, but first write tests for all that it does with blank lines, then change it, then show me the diff.",
         ] {
@@ -196,6 +314,13 @@ mod tests {
         check("1+2", reply, Some("… What is next? · 1. Keep the cache · 2. **Drop it**"));
         check("b", reply, Some("… What is next? · B)** Wait"));
         check("3", reply, Some("… What is next?"));
+        check(
+            "sorry, the tests are wrong. 2 is correct, but keep a copy",
+            reply,
+            Some("… What is next? · 2. **Drop it**"),
+        );
+        check("the first one is fine, but wait", reply, Some("… What is next? · 1. Keep the cache"));
+        check("方案2更好", reply, Some("… What is next? · 2. **Drop it**"));
         check(
             "yes, that was it",
             "I read the log. It was the stale lock.",
