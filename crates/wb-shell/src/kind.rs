@@ -400,6 +400,12 @@ pub fn name<'w>(words: &'w [Word<'_>]) -> &'w str {
     words.first().map_or("", |word| base_name(&word.text))
 }
 
+/// Returns whether a program builds tests and runs none.
+pub fn only_compiles(words: &[Word<'_>]) -> bool {
+    let has = |text: &str| words.iter().any(|word| word.text == text);
+    has("--no-run") || name(words) == "go" && has("test") && has("-c")
+}
+
 /// Skips keywords, assignments and wrappers such as `sudo`; the first word is then the program.
 pub fn program<'w, 'a>(words: &'w [Word<'a>]) -> &'w [Word<'a>] {
     let mut words = words;

@@ -3,7 +3,7 @@
 use wb_message::pairing::id_key;
 
 use super::command::Command;
-use super::kind::{Role, name, program, role};
+use super::kind::{Role, name, only_compiles, program, role};
 use super::lexer::{Joint, Step, Word};
 use super::options::{is_option, plain};
 use crate::effects::base_name;
@@ -124,10 +124,14 @@ impl Command<'_> {
         if let Some(inner) = script(words).filter(|_| is_shell(name(words))) {
             return Command::parse(inner).part();
         }
-        if !selects(words) {
+        let compiles = only_compiles(words);
+        if !compiles && !selects(words) {
             return None;
         }
         let mut key = step_key(step);
+        if compiles {
+            key.add("--no-run");
+        }
         for word in selections(words) {
             key.add(word);
         }
@@ -250,7 +254,7 @@ fn step_key(step: &Step) -> Key {
     if INTERPRETERS.contains(&name) {
         key.add(step.body.or_else(|| script(rest)).unwrap_or_default());
     }
-    files(rest).for_each(|file| key.add(file));
+    files(name, rest).for_each(|file| key.add(file));
     // The file is all that identifies `cat > a.txt`.
     let written = step.targets.iter().filter(|_| role(step) == Role::Quiet);
     written.for_each(|target| key.add(base_name(&target.file.text)));
@@ -337,11 +341,13 @@ fn add_subcommand(key: &mut Key, name: &str, rest: &mut &[Word]) {
     }
 }
 
-/// Returns the names of the files among the words.
-fn files<'w>(words: &'w [Word<'_>]) -> impl Iterator<Item = &'w str> {
+/// Returns the names of the files among the words of a program.
+fn files<'w>(program: &str, words: &'w [Word<'_>]) -> impl Iterator<Item = &'w str> {
+    // `go test -c` compiles alone.
+    let is_go = program == "go";
     let mut is_value = false;
     words.iter().map(|word| word.text.as_ref()).filter_map(move |word| {
-        let skip = std::mem::replace(&mut is_value, VALUED.contains(&word));
+        let skip = std::mem::replace(&mut is_value, VALUED.contains(&word) && !(is_go && word == "-c"));
         let is_file = word.contains(['/', '.']) && !word.starts_with('-') && !word.contains([' ', '\n', '=']);
         if skip || !is_file {
             return None;
@@ -391,6 +397,7 @@ mod tests {
             "python -m pytest ./tests/a.py",
             "uv run pytest tests/a.py::test_b -q",
         ]);
+        check_same(&["go test -c ./cart", "go test ./cart", "go test -tags x -run One ./cart | tail -5"]);
         check_same(&["./run.sh", "bash scripts/run.sh", "sh ./run.sh 2>/dev/null"]);
         check_same(&["npx tsc --noEmit", "tsc", "cd a && npx tsc --noEmit 2>&1 | head -50"]);
         check_same(&["python a.py", "python3 ./x/a.py --flag", "cat > a.py <<'E'\nx\nE\npython3 a.py"]);

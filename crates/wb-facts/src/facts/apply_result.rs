@@ -170,11 +170,10 @@ impl Facts {
             }
             Outcome::Ok => {
                 let is_whole = part == subject;
-                let settled = self.failures.settled_by(part, if is_whole { checks } else { &[] });
-                self.turns.settled(&settled);
-                self.failures.worked(part);
-                if !checks.is_empty() && is_whole {
-                    self.failures.checked(checks);
+                let settling = if is_whole { checks } else { &[] };
+                self.turns.settled(&self.failures.settled_by([subject, part], settling));
+                self.failures.worked([subject, part], settling);
+                if !settling.is_empty() {
                     self.overtake(|shown| shown.failed_in(checks));
                 }
                 true

@@ -45,6 +45,13 @@ impl Failure {
         !self.checks.is_empty() && self.checks.iter().all(|it| checks.contains(it))
     }
 
+    /// Reports whether a success settles it: one of the same thing or of all of its checks, or for
+    /// a build the run of any part of what was built.
+    fn is_settled_by(&self, [subject, part]: [u64; 2], checks: &[Activity]) -> bool {
+        let is_built = self.checks == [Activity::Build] && self.subjects[0] == subject;
+        self.subjects.contains(&part) || is_built || self.is_check_of(checks)
+    }
+
     /// Reports whether it is a merge or the like that stopped on conflicts.
     pub fn is_conflict(&self) -> bool {
         self.lines.iter().any(|line| line.inspect().contains("CONFLICT"))
@@ -99,20 +106,17 @@ impl Failures {
         self.open.push(Failure { subjects, what, lines, at, checks, n_since: 0 });
     }
 
-    /// Notes a success: it settles a failure of the same thing, and in time failures that were
-    /// worked around.
-    pub(crate) fn worked(&mut self, subject: u64) {
+    /// Notes a success: it settles failures, and in time those go that were worked around.
+    pub(crate) fn worked(&mut self, subjects: [u64; 2], checks: &[Activity]) {
         self.open.retain_mut(|known| {
             known.n_since += 1;
-            !known.subjects.contains(&subject) && (known.stays() || known.n_since < GOT_ROUND)
+            !known.is_settled_by(subjects, checks) && (known.stays() || known.n_since < GOT_ROUND)
         });
     }
 
-    /// Returns the messages whose failures a success settles: those of the same thing and of its
-    /// checks.
-    pub(crate) fn settled_by(&self, subject: u64, checks: &[Activity]) -> Vec<u32> {
-        let is_checked = |known: &Failure| known.is_check_of(checks);
-        let settled = self.open.iter().filter(|known| known.subjects.contains(&subject) || is_checked(known));
+    /// Returns the messages whose failures a success settles.
+    pub(crate) fn settled_by(&self, subjects: [u64; 2], checks: &[Activity]) -> Vec<u32> {
+        let settled = self.open.iter().filter(|known| known.is_settled_by(subjects, checks));
         settled.map(|known| known.at).collect()
     }
 
@@ -122,11 +126,6 @@ impl Failures {
         const TO_GIT: [&str; 4] = ["git push", "git commit", "git merge", "git rebase"];
         let is_of_git = |known: &Failure| TO_GIT.iter().any(|verb| known.what.inspect().contains(verb));
         self.open.retain(|known| known.stays() || known.n_since == 0 || is_of_git(known));
-    }
-
-    /// Notes that checks of these kinds ended well.
-    pub(crate) fn checked(&mut self, checks: &[Activity]) {
-        self.open.retain(|known| !known.is_check_of(checks));
     }
 
     /// Notes that a merge came to its end.
@@ -162,6 +161,15 @@ mod tests {
         check(&[("cargo test one", 1), ("cargo test two", 0)], &["cargo test one"]);
         check(&[("cargo test one", 1), ("cargo test", 0)], &[]);
         check(&[("cargo test one", 1), ("cargo test", 1)], &["cargo test"]);
+    }
+
+    #[test]
+    fn a_build_of_tests_is_settled_by_the_run_of_some() {
+        check(&[("go test -c ./cart", 1), ("go test -run One ./cart", 0)], &[]);
+        check(&[("cargo test --no-run", 1), ("cargo test one", 0)], &[]);
+        check(&[("go test -c ./cart", 1), ("go test -run One ./mill", 0)], &["go test -c ./cart"]);
+        check(&[("go test -c ./cart", 1), ("go build ./cart", 0)], &[]);
+        check(&[("go test ./cart", 1), ("go test -c ./cart", 0)], &["go test ./cart"]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use wb_shell::kind::{Role, name, program};
+use wb_shell::kind::{Role, name, only_compiles, program};
 use wb_shell::lexer::{Step, Word};
 use wb_shell::outcome::Outcome;
 use wb_shell::{Command, Effects, GitEffect};
@@ -303,6 +303,9 @@ fn checks(acts: &[&Step], output: &str) -> Checks {
                 checks.known[*activity as usize] = true;
                 says = true;
             }
+        }
+        if only_compiles(words) {
+            checks.known[Activity::Tests as usize] = false;
         }
         let is_script =
             step.body.is_some() || own.contains('.') || words.get(1).is_some_and(|it| it.text == "xtask");
