@@ -83,6 +83,47 @@ pub struct Task {
     pub state: TaskState,
 }
 
+/// Returns whether the user asks for another part of a plan: `now the second phase`.
+pub fn continues_a_plan(words: &str) -> bool {
+    const WORDS: [&str; 31] = [
+        "plan",
+        "plans",
+        "phase",
+        "phases",
+        "step",
+        "steps",
+        "stage",
+        "milestone",
+        "part",
+        "remaining",
+        "rest",
+        "continue",
+        "proceed",
+        "resume",
+        "schritt",
+        "schritte",
+        "teil",
+        "weiter",
+        "étape",
+        "étapes",
+        "suite",
+        "partie",
+        "reste",
+        "poursuis",
+        "etapa",
+        "paso",
+        "pasos",
+        "parte",
+        "resto",
+        "fase",
+        "sigue",
+    ];
+    const PARTS: [&str; 12] =
+        ["计划", "步", "阶段", "继续", "剩下", "其余", "計画", "段階", "ステップ", "手順", "続け", "残り"];
+    plain_words(words).any(|word| WORDS.contains(&word.to_lowercase().as_str()))
+        || PARTS.iter().any(|part| words.contains(part))
+}
+
 /// The tasks of a transcript, at most `MAX_TASKS`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]

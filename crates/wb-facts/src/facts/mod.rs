@@ -19,6 +19,7 @@ mod wording;
 mod git_state;
 pub mod calls;
 mod apply_result;
+mod approved_plan;
 mod observe;
 mod from_digest;
 

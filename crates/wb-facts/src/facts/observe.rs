@@ -190,6 +190,7 @@ impl Facts {
             self.constraints.retain(|it| it.at < last);
         }
         self.turns.begin(words, at, self.n_bytes);
+        self.finish_plan(words);
         self.update(words);
         let before = |n_turns: usize| self.turns.iter().rev().nth(n_turns).map_or(0, |turn| turn.start);
         let (of_first, passed) = (before(FIRST_TURNS), before(PASSING_TURNS));
