@@ -20,6 +20,7 @@ mod git_state;
 pub mod calls;
 mod apply_result;
 mod approved_plan;
+mod user_rules;
 mod observe;
 mod from_digest;
 

@@ -21,7 +21,6 @@ use super::{Constraint, Facts, Noted};
 use crate::facts::mentions::Source;
 use wb_digest::labels::Elided;
 use wb_language::answers::{Answer, answers, asks_the_user, proposes_a_plan};
-use wb_language::constraints::{Kind, constraints};
 use wb_language::decisions::is_decision;
 use wb_language::plain_words;
 use wb_language::progress_notes::is_announcement;
@@ -33,8 +32,7 @@ use wb_shell::outcome::Reported;
 
 /// Calls that may be open at once, the newest ones.
 const MOST_OPEN: usize = 64;
-/// Entries of each list that are kept, the newest ones.
-const MOST_CONSTRAINTS: usize = 200;
+/// Reasons that are kept, the newest ones.
 const MOST_DECIDED: usize = 12;
 /// Turns after which what was said of a step is forgotten, and of the first request.
 const PASSING_TURNS: usize = 6;
@@ -45,8 +43,6 @@ const TEXT_BYTES: usize = 64 << 10;
 const ARGUMENT_BYTES: usize = 20_000;
 /// Bytes of a plan that the user approved.
 const PLAN_BYTES: usize = 4_000;
-/// Bytes of a constraint that are kept.
-const CONSTRAINT_BYTES: usize = 600;
 
 const REQUEST_FAILED: &str = "request failed";
 
@@ -207,36 +203,6 @@ impl Facts {
         let concerns = |rule: &&mut Constraint| !update.is_correction() || before.contains(&rule.text);
         let rules = self.constraints.iter_mut().filter(concerns);
         rules.for_each(|rule| rule.is_updated |= update.supersedes(&rule.text));
-    }
-
-    fn constrain(&mut self, words: &str, at: u32) {
-        let is_first = self.turns.iter().len() <= 1;
-        let holds = |found: &wb_language::constraints::Constraint<'_>| {
-            // There is nothing yet that the first words could correct.
-            !is_step(found) && (!is_first || found.kind != Kind::Corrects)
-        };
-        for found in constraints(words).into_iter().filter(holds) {
-            let forbids = found.kind == Kind::Forbids;
-            let passing = !found.is_lasting && is_passing(&found, is_first);
-            let text = found.text.to_owned();
-            self.keep_constraint(Constraint { text, forbids, passing, is_updated: false, at });
-        }
-    }
-
-    /// Keeps a constraint unless it is known; of too many the oldest that forbids nothing goes.
-    pub(super) fn keep_constraint(&mut self, new: Constraint) {
-        if let Some(known) = self.constraints.iter_mut().find(|known| known.text == new.text) {
-            known.is_updated &= new.is_updated;
-            return;
-        }
-        if new.text.len() > CONSTRAINT_BYTES {
-            return;
-        }
-        if self.constraints.len() == MOST_CONSTRAINTS {
-            let oldest = self.constraints.iter().position(|known| !known.forbids).unwrap_or(0);
-            self.constraints.remove(oldest);
-        }
-        self.constraints.push(new);
     }
 
     fn decide(&mut self, from: &str, line: &str, at: u32) {
@@ -453,110 +419,12 @@ struct Ended {
     is_refusal: bool,
 }
 
-/// Words that make a rule of what is said.
-const LASTING: [&str; 16] = [
-    "always",
-    "never",
-    "all",
-    "any",
-    "every",
-    "each",
-    "everywhere",
-    "only",
-    "everything",
-    "nothing",
-    "anything",
-    "generally",
-    "future",
-    "ever",
-    "whenever",
-    "remember",
-];
-
-/// Reports whether a constraint concerns the current step: a correction, a proposal, a demand that
-/// is no rule or refers to one thing, and, after the first request, a ban after the demand it
-/// belongs to.
-fn is_passing(found: &wb_language::constraints::Constraint<'_>, is_first: bool) -> bool {
-    let words: Vec<String> = plain_words(found.rule).map(str::to_lowercase).collect();
-    let is_lasting = words.iter().any(|word| LASTING.contains(&word.as_str()));
-    match found.kind {
-        Kind::Corrects => true,
-        Kind::Requires => found.rule.is_ascii() && (!is_lasting || points_back(&words)),
-        Kind::Prefers => found.rule.ends_with('?') || !is_lasting && proposes(&words),
-        Kind::Forbids => !is_first && !is_lasting && demands_before(found.rule),
-    }
-}
-
-/// Reports whether it is a proposal for the current step: "let's use something simple".
-fn proposes(words: &[String]) -> bool {
-    matches!(words, [first, ..] if first == "lets")
-        || matches!(words, [one, two, ..] if one == "let" && two == "s")
-}
-
-/// Reports whether it is a demand on one thing: "it needs to cover all", "this plan must hold every
-/// step", but not "all of it must".
-fn points_back(words: &[String]) -> bool {
-    const MODALS: [&str; 6] = ["must", "needs", "need", "should", "has", "have"];
-    const BACK: [&str; 6] = ["it", "this", "that", "these", "those", "they"];
-    let modal = words.iter().position(|word| MODALS.contains(&word.as_str()));
-    let Some((subject, last)) =
-        modal.and_then(|modal| words[..modal].split_last().map(|(last, _)| (&words[..modal], last)))
-    else {
-        return false;
-    };
-    let is_back = |word: &str| BACK.contains(&word);
-    (is_back(last) || is_back(&subject[0])) && !subject.iter().any(|word| LASTING.contains(&word.as_str()))
-}
-
-/// Reports whether a ban follows a demand: "make it dimmer, don't touch the theme". A clause of
-/// time, place or manner and a transition demand nothing.
-fn demands_before(text: &str) -> bool {
-    const NO_DEMANDS: [&str; 26] = [
-        "if", "when", "while", "until", "unless", "before", "after", "as", "since", "because", "for", "in",
-        "on", "at", "from", "by", "with", "to", "and", "so", "but", "also", "please", "again", "note",
-        "remember",
-    ];
-    let Some((first, second)) = text.split_once(", ") else { return false };
-    // "Use full paths, no short ones": that is how all of them are to be.
-    if second.starts_with("no ") {
-        return false;
-    }
-    let mut words = plain_words(first).map(str::to_lowercase);
-    let leads = words.next().is_none_or(|word| NO_DEMANDS.contains(&word.as_str()));
-    !leads && words.nth(1).is_some() && constraints(first).iter().all(|it| it.kind != Kind::Forbids)
-}
-
 /// Reports whether the user withdraws the last words: "you can undo that, it was the log".
 fn withdraws(words: &str) -> bool {
     const VERBS: [&str; 2] = ["undo", "revert"];
     const WHAT: [&str; 3] = ["that", "this", "it"];
     let words: Vec<String> = plain_words(head(words, 200)).map(str::to_lowercase).collect();
     words.windows(2).any(|pair| VERBS.contains(&pair[0].as_str()) && WHAT.contains(&pair[1].as_str()))
-}
-
-/// Reports whether a correction applies once, with no effect later: "no, that's wrong", "revert
-/// that".
-fn is_step(found: &wb_language::constraints::Constraint<'_>) -> bool {
-    let has = |word: &str| plain_words(found.rule).any(|it| it.eq_ignore_ascii_case(word));
-    let is_short = || found.rule.split_whitespace().nth(3).is_none();
-    let starts = |start: &str| found.rule.get(..start.len()).is_some_and(|it| it.eq_ignore_ascii_case(start));
-    if ["after you", "once you", "when you're done", "when you are done"].into_iter().any(starts) {
-        return true;
-    }
-    // A skipped item is one of the current list.
-    let skips = || found.rule.split(", ").any(|clause| clause.starts_with("skip "));
-    if starts("then ") && found.kind != Kind::Forbids || skips() {
-        return true;
-    }
-    if found.kind != Kind::Forbids && found.rule.contains("would be great") {
-        return true;
-    }
-    // An opinion of the user is a rule only if it says what to do.
-    let thinks = found.rule.to_lowercase().contains("i think");
-    if thinks && !["you", "we", "should", "need", "needs"].into_iter().any(has) {
-        return true;
-    }
-    found.kind == Kind::Corrects && (found.rule.ends_with('?') || is_short() || has("revert") || has("undo"))
 }
 
 /// Reports whether it is a short note of the host; long or tagged text is no reason.

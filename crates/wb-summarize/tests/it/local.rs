@@ -234,12 +234,15 @@ fn a_models_guardrails_are_not_the_users_words() {
 
 #[test]
 fn what_was_said_of_a_step_is_forgotten_some_turns_later_and_a_rule_is_not() {
+    // A digest may leave out the middle of a long request, but not of a short one.
+    let long =
+        ["the heading should be blue. Never touch the schema.", &" Here is a row.".repeat(80)].concat();
     let mut talk = vec![
         Message::user("Port the footer. It must work offline."),
         Message::assistant("Ported."),
         Message::user("no, the block should stay as it is"),
         Message::assistant("It stays."),
-        Message::user("the heading should be blue. Never touch the schema."),
+        Message::user(long),
         Message::assistant("Blue it is."),
         Message::user("let's use something simple for the names. Remember that I'd rather have one file."),
         Message::assistant("Simple ones."),
@@ -248,7 +251,8 @@ fn what_was_said_of_a_step_is_forgotten_some_turns_later_and_a_rule_is_not() {
         let facts = Facts::from_messages(talk, &ToolVocabulary::default());
         facts.constraints().map(|it| it.text.clone()).collect::<Vec<_>>()
     };
-    assert_eq!(guardrails(&talk).len(), 6, "{:?}", guardrails(&talk));
+    assert!(guardrails(&talk).contains(&"the heading should be blue.".to_owned()), "{:?}", guardrails(&talk));
+    assert_eq!(guardrails(&talk).len(), 4, "{:?}", guardrails(&talk));
     for n in 0..8 {
         talk.push(Message::user(format!("Now part {n} of the list.")));
         talk.push(Message::assistant("Done."));
