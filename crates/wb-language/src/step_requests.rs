@@ -8,7 +8,7 @@ use crate::word_patterns::{Grammar, Group, Words};
 
 /// Words of rules: of all times, of conditions, of limits and of bans.
 const RULE_WORDS: &[&str] = &[
-    "always|never|every|each|all|any|ever|only|everything|nothing|anything|everywhere|whenever|generally",
+    "always|never|every|ever|only|everything|nothing|anything|everywhere|whenever|generally",
     "when|if|unless|until|before|after|once|while|during|without|instead|rather|prefer|preferably|future",
     "don't|dont|not|no|avoid|must|stop|shouldn't|can't|cannot|won't|remember|exactly|strictly|convention",
     "from now|here on",
@@ -24,6 +24,8 @@ const RULE_WORDS: &[&str] = &[
     "cuando|mientras|salvo|ningún|ninguna|nada|no|evita",
     "^^ no",
 ];
+/// Words that make a rule of a wish, but not of an order on one thing: `split it, a file for each`.
+const RULE_WORDS_OF_WISHES: &[&str] = &["each|all|any"];
 const RULE_PARTS: &[&str] = &[
     "不要",
     "别",
@@ -89,6 +91,8 @@ const VERBS: &str = "add|adjust|analyse|analyze|build|bump|check|clean|close|con
     improve|inline|insert|introduce|invert|investigate|list|mark|mention|merge|migrate|move|open|plan|port|\
     refactor|remove|rename|replace|reproduce|rerun|restart|restore|restructure|revert|review|rework|rewrite|\
     setup|show|split|summarize|switch|turn|undo|unify|update|wire";
+/// Words for what the talk is about, behind a verb in an order: `split it into two files`.
+const THE_THING: &str = "it|them|this|that|these|those";
 /// The same in German, French and Spanish, where several words may be in between.
 const OTHER_LEADS: [(&str, &str); 3] = [
     (
@@ -166,7 +170,9 @@ const STEP_PARTS: &[&str] = &[
 struct Steps {
     grammar: Grammar,
     rule_words: Group,
-    steps: Group,
+    rule_words_of_wishes: Group,
+    wishes: Group,
+    orders: Group,
 }
 
 static STEPS: LazyLock<Steps> = LazyLock::new(Steps::new);
@@ -179,8 +185,10 @@ impl Steps {
         let others = OTHER_LEADS.iter().map(|(lead, verbs)| [lead, " .. ", verbs].concat());
         let wishes: Vec<String> = leads.chain(others).collect();
         let wishes: Vec<&str> = wishes.iter().map(String::as_str).chain(EXISTENCE.iter().copied()).collect();
-        let steps = grammar.add(&wishes);
-        Self { grammar, rule_words, steps }
+        let order = ["^^ ?please|now|then|also|just ", VERBS, " ?up|out ", THE_THING].concat();
+        let (wishes, orders) = (grammar.add(&wishes), grammar.add(&[order.as_str()]));
+        let rule_words_of_wishes = grammar.add(RULE_WORDS_OF_WISHES);
+        Self { grammar, rule_words, rule_words_of_wishes, wishes, orders }
     }
 }
 
@@ -188,7 +196,10 @@ impl Steps {
 pub(crate) fn asks_for_a_step(sentence: &str) -> bool {
     let has = |parts: &[&str]| parts.iter().any(|part| sentence.contains(part));
     let words = Words::new(&STEPS.grammar, sentence);
-    (words.has(STEPS.steps) || has(STEP_PARTS)) && !words.has(STEPS.rule_words) && !has(RULE_PARTS)
+    let wishes = || words.has(STEPS.wishes) && !words.has(STEPS.rule_words_of_wishes);
+    (words.has(STEPS.orders) || has(STEP_PARTS) || wishes())
+        && !words.has(STEPS.rule_words)
+        && !has(RULE_PARTS)
 }
 
 #[cfg(test)]
@@ -204,6 +215,8 @@ mod tests {
             "yes, but I think we should rewrite the reader, can you switch to main",
             "the button has a padding, can you update it to make sure it fits",
             "Make sure there is an entry for the new flag",
+            "split it into separate modules, with a description of each",
+            "Now move them to src",
             "Wir müssen die Quellen der Tests reparieren.",
             "Kannst du dafür sorgen, dass es ein Beispiel gibt?",
             "Il faut corriger les tests du lecteur.",
