@@ -38,4 +38,4 @@ pub use self::brackets::without_file_bodies;
 pub use self::command::Command;
 pub use self::effects::{Effects, FileEffect, GitEffect, base_name};
 pub use self::patch_files::patch_effects;
-pub use self::subject::subject;
+pub use self::subject::{build_part, subject};

@@ -100,6 +100,11 @@ pub fn subject(command: &str) -> u64 {
     Command::parse(command).subject()
 }
 
+/// Returns the [`Command::part`] of a build of the tests of a subject.
+pub fn build_part(subject: u64) -> u64 {
+    id_key(&format!("{subject} --no-run"))
+}
+
 impl Command<'_> {
     /// Returns the [`subject`] of the command.
     pub fn subject(&self) -> u64 {
@@ -124,14 +129,13 @@ impl Command<'_> {
         if let Some(inner) = script(words).filter(|_| is_shell(name(words))) {
             return Command::parse(inner).part();
         }
-        let compiles = only_compiles(words);
-        if !compiles && !selects(words) {
+        if only_compiles(words) {
+            return Some(build_part(self.subject()));
+        }
+        if !selects(words) {
             return None;
         }
         let mut key = step_key(step);
-        if compiles {
-            key.add("--no-run");
-        }
         for word in selections(words) {
             key.add(word);
         }

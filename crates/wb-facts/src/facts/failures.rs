@@ -5,6 +5,7 @@ use wb_message::Untrusted;
 use wb_message::text::{head, one_line};
 
 use super::ledger::Activity;
+use wb_shell::build_part;
 
 /// Failures that are kept, the newest ones.
 const MOST_FAILURES: usize = 12;
@@ -46,10 +47,13 @@ impl Failure {
     }
 
     /// Reports whether a success settles it: one of the same thing or of all of its checks, or for
-    /// a build the run of any part of what was built.
+    /// a build of tests the run of any part of what was built.
     fn is_settled_by(&self, [subject, part]: [u64; 2], checks: &[Activity]) -> bool {
-        let is_built = self.checks == [Activity::Build] && self.subjects[0] == subject;
-        self.subjects.contains(&part) || is_built || self.is_check_of(checks)
+        self.subjects.contains(&part) || self.is_build_of(subject) || self.is_check_of(checks)
+    }
+
+    fn is_build_of(&self, subject: u64) -> bool {
+        self.subjects[1] == build_part(subject)
     }
 
     /// Reports whether it is a merge or the like that stopped on conflicts.
@@ -95,7 +99,7 @@ impl Failures {
         }
         // Another command that checks the same is a newer word on it.
         let is_older = |known: &Failure| known.checks == checks && known.subjects[0] != subjects[0];
-        self.open.retain(|known| checks.is_empty() || !is_older(known));
+        self.open.retain(|known| checks.is_empty() || !is_older(known) && !known.is_build_of(subjects[0]));
         if self.open.len() == MOST_FAILURES {
             // Of many parts of one thing the oldest says least.
             let of = |subject: u64| self.open.iter().filter(|known| known.subjects[0] == subject).count();
@@ -169,6 +173,8 @@ mod tests {
         check(&[("cargo test --no-run", 1), ("cargo test one", 0)], &[]);
         check(&[("go test -c ./cart", 1), ("go test -run One ./mill", 0)], &["go test -c ./cart"]);
         check(&[("go test -c ./cart", 1), ("go build ./cart", 0)], &[]);
+        check(&[("go test -c ./cart", 1), ("go test -run One ./cart", 1)], &["go test -run One ./cart"]);
+        check(&[("pnpm build --filter a", 1), ("pnpm build --filter b", 0)], &["pnpm build --filter a"]);
         check(&[("go test ./cart", 1), ("go test -c ./cart", 0)], &["go test ./cart"]);
     }
 
