@@ -141,6 +141,20 @@ impl Command<'_> {
         }
         Some(id_key(&key.0))
     }
+
+    /// Returns whether the command, a part of its subject, runs all that a smaller part of it runs:
+    /// its selections are parts of the names that the other selects.
+    pub fn covers(&self, smaller: &Self) -> bool {
+        let selected = |command: &Self| -> Vec<String> {
+            let step = command.acts().next_back();
+            let words = step.map_or(&[][..], |step| program(&step.words));
+            let names = if selects(words) { selections(words) } else { Vec::new() };
+            names.into_iter().map(str::to_owned).collect()
+        };
+        let (names, others) = (selected(self), selected(smaller));
+        let is_in = |other: &String| names.iter().any(|name| other.contains(name.as_str()));
+        !others.is_empty() && others.iter().all(is_in)
+    }
 }
 
 /// Options that select part of what could run.
@@ -405,6 +419,15 @@ mod tests {
         check_same(&["./run.sh", "bash scripts/run.sh", "sh ./run.sh 2>/dev/null"]);
         check_same(&["npx tsc --noEmit", "tsc", "cd a && npx tsc --noEmit 2>&1 | head -50"]);
         check_same(&["python a.py", "python3 ./x/a.py --flag", "cat > a.py <<'E'\nx\nE\npython3 a.py"]);
+    }
+
+    #[test]
+    fn a_part_covers_the_parts_with_longer_names() {
+        let covers = |one: &str, other: &str| Command::parse(one).covers(&Command::parse(other));
+        assert!(covers("go test -run Overlap ./cart", "go test -v -run Overlap_Start ./cart | tail -5"));
+        assert!(covers("cargo test cart", "cargo test cart::add"));
+        assert!(!covers("go test -run Overlap_Start ./cart", "go test -run Overlap ./cart"));
+        assert!(!covers("cargo test cart", "cargo test"));
     }
 
     #[test]

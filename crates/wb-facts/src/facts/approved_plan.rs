@@ -27,6 +27,8 @@ impl Facts {
 
 #[cfg(test)]
 mod tests {
+    use std::slice::from_ref;
+
     use serde_json::{Value, json};
     use wb_message::{Block, Message, ToolVocabulary};
 
@@ -50,7 +52,9 @@ mod tests {
                 "" => vec![Message::user(*output)],
                 _ => call(nth, tool, input.clone(), output).to_vec(),
             };
-            messages.iter().for_each(|message| facts.observe(message, &ToolVocabulary::UNIVERSAL));
+            for message in &messages {
+                facts.observe(message, &ToolVocabulary::UNIVERSAL);
+            }
         }
         facts.approved().is_some()
     }
@@ -66,8 +70,8 @@ mod tests {
         };
         let user = |words| ("", Value::Null, words);
         let next = user("Add a tooltip to the button.");
-        assert!(is_approved(&[]) && is_approved(&[next.clone()]));
-        assert!(is_approved(&[commit.clone()]));
+        assert!(is_approved(&[]) && is_approved(from_ref(&next)));
+        assert!(is_approved(from_ref(&commit)));
         assert!(!is_approved(&[commit.clone(), next.clone()]));
         assert!(!is_approved(&[commit.clone(), user("也要加上相应的提示")]));
         assert!(is_approved(&[commit.clone(), user("yes, go on")]));

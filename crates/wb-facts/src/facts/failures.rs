@@ -5,7 +5,7 @@ use wb_message::Untrusted;
 use wb_message::text::{head, one_line};
 
 use super::ledger::Activity;
-use wb_shell::build_part;
+use wb_shell::{Command, build_part};
 
 /// Failures that are kept, the newest ones.
 const MOST_FAILURES: usize = 12;
@@ -47,9 +47,14 @@ impl Failure {
     }
 
     /// Reports whether a success settles it: one of the same thing or of all of its checks, or for
-    /// a build of tests the run of any part of what was built.
-    fn is_settled_by(&self, [subject, part]: [u64; 2], checks: &[Activity]) -> bool {
-        self.subjects.contains(&part) || self.is_build_of(subject) || self.is_check_of(checks)
+    /// a build of tests the run of any part of what was built, or for a part that of a larger part.
+    fn is_settled_by(&self, [subject, part]: [u64; 2], what: &str, checks: &[Activity]) -> bool {
+        let is_part = |subjects: [u64; 2]| subjects[0] == subject && subjects[1] != subject;
+        let is_covered = || Command::parse(what).covers(&Command::parse(self.what.inspect()));
+        self.subjects.contains(&part)
+            || self.is_build_of(subject)
+            || self.is_check_of(checks)
+            || is_part(self.subjects) && is_part([subject, part]) && is_covered()
     }
 
     fn is_build_of(&self, subject: u64) -> bool {
@@ -111,16 +116,16 @@ impl Failures {
     }
 
     /// Notes a success: it settles failures, and in time those go that were worked around.
-    pub(crate) fn worked(&mut self, subjects: [u64; 2], checks: &[Activity]) {
+    pub(crate) fn worked(&mut self, subjects: [u64; 2], what: &str, checks: &[Activity]) {
         self.open.retain_mut(|known| {
             known.n_since += 1;
-            !known.is_settled_by(subjects, checks) && (known.stays() || known.n_since < GOT_ROUND)
+            !known.is_settled_by(subjects, what, checks) && (known.stays() || known.n_since < GOT_ROUND)
         });
     }
 
     /// Returns the messages whose failures a success settles.
-    pub(crate) fn settled_by(&self, subjects: [u64; 2], checks: &[Activity]) -> Vec<u32> {
-        let settled = self.open.iter().filter(|known| known.is_settled_by(subjects, checks));
+    pub(crate) fn settled_by(&self, subjects: [u64; 2], what: &str, checks: &[Activity]) -> Vec<u32> {
+        let settled = self.open.iter().filter(|known| known.is_settled_by(subjects, what, checks));
         settled.map(|known| known.at).collect()
     }
 
@@ -165,6 +170,12 @@ mod tests {
         check(&[("cargo test one", 1), ("cargo test two", 0)], &["cargo test one"]);
         check(&[("cargo test one", 1), ("cargo test", 0)], &[]);
         check(&[("cargo test one", 1), ("cargo test", 1)], &["cargo test"]);
+        check(&[("go test -run Cart_Add ./a", 1), ("go test -run Cart ./a", 0)], &[]);
+        check(&[("go test -run Cart ./a", 1), ("go test -run Cart_Add ./a", 0)], &["go test -run Cart ./a"]);
+        check(
+            &[("go test -run Cart_Add ./a", 1), ("go test -run Cart ./b", 0)],
+            &["go test -run Cart_Add ./a"],
+        );
     }
 
     #[test]
