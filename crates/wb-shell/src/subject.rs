@@ -145,11 +145,19 @@ impl Command<'_> {
     /// Returns whether the command, a part of its subject, runs all that a smaller part of it runs:
     /// its selections are parts of the names that the other selects.
     pub fn covers(&self, smaller: &Self) -> bool {
+        // These options name a whole, and no part of a name.
+        const WHOLES: [&str; 7] =
+            ["--filter", "--test", "--tests", "--lib", "--bin", "--lf", "--last-failed"];
+        let is_option = |name: &str| BY_NAME.iter().any(|option| option.trim_start_matches('-') == name);
         let selected = |command: &Self| -> Vec<String> {
             let step = command.acts().next_back();
             let words = step.map_or(&[][..], |step| program(&step.words));
-            let names = if selects(words) { selections(words) } else { Vec::new() };
-            names.into_iter().map(str::to_owned).collect()
+            let is_whole = |word: &Word| WHOLES.contains(&word.text.split('=').next().unwrap_or_default());
+            if !selects(words) || words.iter().any(is_whole) {
+                return Vec::new();
+            }
+            let names = selections(words).into_iter().filter(|name| !name.is_empty() && !is_option(name));
+            names.map(str::to_owned).collect()
         };
         let (names, others) = (selected(self), selected(smaller));
         let is_in = |other: &String| names.iter().any(|name| other.contains(name.as_str()));
@@ -428,6 +436,8 @@ mod tests {
         assert!(covers("cargo test cart", "cargo test cart::add"));
         assert!(!covers("go test -run Overlap_Start ./cart", "go test -run Overlap ./cart"));
         assert!(!covers("cargo test cart", "cargo test"));
+        assert!(!covers("vitest --run", "vitest --run -t cart"));
+        assert!(!covers("cargo test --test cart", "cargo test --test cart_api"));
     }
 
     #[test]
