@@ -20,8 +20,8 @@ impl Facts {
         for found in constraints(words).into_iter().filter(holds) {
             let forbids = found.kind == Kind::Forbids;
             let passing = !found.is_lasting && is_passing(&found, is_first);
-            // A request that is never shortened says what its step is to be like; a list may bind for
-            // longer.
+            // A request that is never shortened says what its step is to be like; a list may bind
+            // for longer.
             let is_list = found.text.contains('\n');
             if passing && words.len() <= UTTERANCE_BYTES && !is_list && !is_strict(&found) {
                 continue;
