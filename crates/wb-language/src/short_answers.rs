@@ -180,6 +180,10 @@ fn chosen_options<'r>(words: &str, reply: &'r str) -> impl Iterator<Item = Strin
 
 /// Returns the numbers and letters of the options that words name: `sorry, 2 is fine, but …`.
 fn named_options(words: &str) -> Vec<String> {
+    let may_name = |word: &str| is_sign(word) || ORDINALS.iter().any(|(it, _)| word.eq_ignore_ascii_case(it));
+    if !plain_words(words).any(may_name) {
+        return numbers_of_wide_text(words).collect();
+    }
     let all: Vec<&str> = plain_words(words).collect();
     let named = (0..all.len()).filter(|at| names_option(words, &all, *at));
     named.map(|at| ordinal(&all[at].to_lowercase()).to_owned()).chain(numbers_of_wide_text(words)).collect()
@@ -192,7 +196,6 @@ fn names_option(words: &str, all: &[&str], at: usize) -> bool {
     };
     let start = all[at].as_ptr() as usize - words.as_ptr() as usize;
     let (before, after) = (words[..start].trim_end(), &words[start + all[at].len()..]);
-    let is_sign = all[at].len() == 1 && all[at].bytes().all(|byte| matches!(byte, b'1'..=b'9' | b'A'..=b'H'));
     let is_ordinal = ORDINALS.iter().any(|(word, _)| all[at].eq_ignore_ascii_case(word));
     let is_after = |list: &[&str]| at.checked_sub(1).is_some_and(|before| is(list, before));
     let is_led = is_after(&OPTION_LEADS);
@@ -204,7 +207,14 @@ fn names_option(words: &str, all: &[&str], at: usize) -> bool {
         let next = after.trim_start();
         next.is_empty() || next.starts_with([',', '.', ';', '!', ')']) || is(&OPTION_ENDS, at + 1)
     };
-    (is_sign || is_ordinal) && (is_led || is_apart) && (is_judged || is_led && is_sign && ends())
+    (is_sign(all[at]) || is_ordinal)
+        && (is_led || is_apart)
+        && (is_judged || is_led && is_sign(all[at]) && ends())
+}
+
+/// Returns whether a word is a digit or a letter by which options are named.
+fn is_sign(word: &str) -> bool {
+    word.len() == 1 && word.bytes().all(|byte| matches!(byte, b'1'..=b'9' | b'A'..=b'H'))
 }
 
 /// Returns the number that a word for one of the first options means.

@@ -8,7 +8,7 @@ use wb_language::tasks::{Task, continues_a_plan};
 impl Facts {
     /// Forgets the approved plan if it is carried out and the user asks for something else.
     pub(super) fn finish_plan(&mut self, words: &str) {
-        if !is_answer(words) && !continues_a_plan(words) && self.is_plan_done() {
+        if self.is_plan_done() && !is_answer(words) && !continues_a_plan(words) {
             self.approved = None;
         }
     }
