@@ -8,6 +8,8 @@
 //!
 //! A quote, a code span or an address is one word that no pattern contains.
 
+use std::cell::Cell;
+
 use crate::tokens::{Piece, pieces};
 use crate::vocabulary::{
     BREAK, IS_ADVERB, IS_CONJUNCTION, IS_ED, IS_ING, IS_OPENING, IS_VERB, IS_WHO, IS_WISH, IS_WORD, OTHER,
@@ -172,9 +174,22 @@ impl Token {
     }
 }
 
+thread_local! {
+    /// The list of the sentence that was read last, for the next one.
+    static SPARE: Cell<Vec<Token>> = const { Cell::new(Vec::new()) };
+}
+
+impl Drop for Words<'_> {
+    fn drop(&mut self) {
+        SPARE.set(std::mem::take(&mut self.all));
+    }
+}
+
 impl<'g> Words<'g> {
     pub(crate) fn new(grammar: &'g Grammar, sentence: &str) -> Self {
-        let mut all: Vec<Token> = Vec::with_capacity(sentence.len() / 4 + 4);
+        let mut all = SPARE.take();
+        all.clear();
+        all.reserve(sentence.len() / 4 + 4);
         let mut sieves = grammar.unneeded;
         pieces(sentence, |piece| {
             let (id, traits) = match piece {

@@ -216,10 +216,12 @@ fn push_lines(out: &mut String, source: &Source<'_>) {
 fn is_no_name(name: &str) -> bool {
     let is_word = |word: &str| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
     let are_words = || name.split_once('/').is_some_and(|(one, other)| is_word(one) && is_word(other));
-    let is_place = |(path, rest): (&str, &str)| {
-        path.contains(['/', '.']) && rest.split('-').next().is_some_and(|it| it.parse::<u32>().is_ok())
+    let is_place = |(at, _): (usize, &str)| {
+        let (path, rest) = (&name[..at], &name[at + 1..]);
+        path.rsplit('/').next().is_some_and(|file| file.contains('.'))
+            && rest.split('-').next().is_some_and(|it| it.parse::<u32>().is_ok())
     };
-    are_words() || name.split_once('-').is_some_and(is_place) || has_escape(name) || is_picture(name)
+    are_words() || name.match_indices('-').any(is_place) || has_escape(name) || is_picture(name)
 }
 
 fn has_escape(name: &str) -> bool {
@@ -253,6 +255,8 @@ mod tests {
             ("errors/warnings", true),
             ("deleted/non-existent", true),
             ("src/cart.rs-13-let", true),
+            ("web-app/src/cart.ts-13", true),
+            ("docs/release-2024-notes.md", false),
             ("src/cart.rs", false),
             ("src/Cart", false),
             ("tests/it/main.rs", false),

@@ -133,22 +133,9 @@ fn name_in(text: &str, at: Range<usize>, signs: u8, found: &mut impl FnMut(Range
     while start < end && is_after(bytes[end - 1]) {
         end -= 1;
     }
-    let is_address = signs == u8::MAX;
-    if signs & JOINT != 0 && !is_address {
-        end = start + without_line_number(&text[start..end]).len();
-    }
     if (LEAST_BYTES..=MOST_BYTES).contains(&(end - start)) && is_name(&text[start..end], signs) {
         found(start..end);
     }
-}
-
-/// Returns a path without the number of its line, as `grep` shows the lines around a hit:
-/// `src/main.rs-12-`.
-fn without_line_number(word: &str) -> &str {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_end =
-        |at: &usize| has_file_ending(&word[..*at]) && word[at + 1..].split('-').next().is_some_and(is_number);
-    word.match_indices('-').map(|(at, _)| at).find(is_end).map_or(word, |at| &word[..at])
 }
 
 /// Reports whether the leading dots belong to the path: `../a` and `.github/a`.
@@ -284,7 +271,6 @@ mod tests {
             ("http:/x1/y https://a/b,https://c https://", &["/x1/y", "https://a/b", "https://c"]),
             ("xhttps://some_host or http:///srv_a", &["//some_host", "http:///srv_a"]),
             ("in .../features/chat/view.tsx | 3 +", &["features/chat/view.tsx"]),
-            ("src/a.ts-32-const x\nsrc/b-2.ts-33-\nsrc/c.d-4", &["src/a.ts", "src/b-2.ts", "src/c.d-4"]),
             ("in ~/.config/shop/a, then ~/bin/x", &["~/.config/shop/a", "~/bin/x"]),
             ("run 3f9c2ab0-1d2e-4f50-8a61-0c7d9e8f1a2b ended", &["3f9c2ab0-1d2e-4f50-8a61-0c7d9e8f1a2b"]),
             ("words, Words WORDS 12345678", &[]),
