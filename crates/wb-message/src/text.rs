@@ -7,7 +7,7 @@ use memchr::{memchr, memchr_iter, memrchr};
 
 use crate::markers::CLIP_MARK;
 
-pub use crate::controls::{escape_controls, escape_controls_in_lines, is_control};
+pub use crate::controls::{escape_controls, escape_controls_in_lines, is_control, without_styles};
 pub use crate::json::json_into;
 pub use crate::xml::escape_xml;
 

@@ -9,7 +9,7 @@ use wb_message::markers::{
     visibility,
 };
 use wb_message::pairing::id_key;
-use wb_message::text::{head, one_line};
+use wb_message::text::{head, one_line, without_styles};
 use wb_message::tools::field;
 use wb_message::{Block, Content, Message, ToolRole, ToolVocabulary};
 
@@ -107,9 +107,10 @@ impl Facts {
             Message::BashExecution { command, output, exit_code } => {
                 self.mentions.label(&["$ ", &one_line(command, LABEL_CHARS)].concat());
                 self.mentions.read(command, Source::User);
-                self.read_ends(output, Source::Tool);
+                let output = without_styles(output);
+                self.read_ends(&output, Source::Tool);
                 let reported = exit_code.map_or(Reported::Nothing, Reported::Exit);
-                self.ran(command, output, reported, at);
+                self.ran(command, &output, reported, at);
                 self.turns.current().runs.iter_mut().filter(|run| run.at == at).for_each(Run::is_of_user);
             }
             Message::Custom { content, .. } if visibility(message) == Visibility::All => {
@@ -362,7 +363,8 @@ impl Facts {
         if is_cleared(content) {
             return;
         }
-        let output = &*whole_text(content);
+        let output = whole_text(content);
+        let output = &*without_styles(&output);
         let role = open
             .as_ref()
             .map_or_else(|| vocabulary.role(tool_name), |call| vocabulary.call_role(tool_name, &call.input));
@@ -374,7 +376,7 @@ impl Facts {
             if says_nothing {
                 self.mentions.read_names(text, Source::Tool);
             } else {
-                self.read_ends(text, Source::Tool);
+                self.read_ends(&without_styles(text), Source::Tool);
             }
         }
         let Some(call) = open else { return };
@@ -465,5 +467,17 @@ mod tests {
         let done = "<system>Command executed successfully.</system>";
         assert_eq!(shown(&[done, ""]), Some(vec![vec![Untrusted::new("no match".to_owned())]]));
         assert_eq!(shown(&[done, "12-\n13:let cart = 1;"]), Some(Vec::new()));
+    }
+
+    #[test]
+    fn colors_are_no_part_of_a_line() {
+        let message = Message::BashExecution {
+            command: "pytest".to_owned(),
+            output: "\u{1b}[31m\u{1b}[1mFAILED\u{1b}[0m tests/cart.py::test_sum - assert 1 == 2".to_owned(),
+            exit_code: Some(1),
+        };
+        let facts = Facts::from_messages(&[message], &ToolVocabulary::default());
+        let lines: Vec<_> = facts.failures().newest().flat_map(|it| it.lines.clone()).collect();
+        assert_eq!(lines, [Untrusted::new("FAILED tests/cart.py::test_sum - assert 1 == 2".to_owned())]);
     }
 }
