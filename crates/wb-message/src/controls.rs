@@ -29,7 +29,8 @@ pub fn escape_controls_in_lines(text: &str) -> Cow<'_, str> {
 /// Returns the text without the sequences that color it in a terminal or clear a line there.
 ///
 /// ```
-/// assert_eq!(wb_message::text::without_styles("\u{1b}[32m\u{1b}[1m2 passed\u{1b}[0m [x]"), "2 passed [x]");
+/// let shown = "\u{1b}[32m\u{1b}[1m2 passed\u{1b}[0m [x]";
+/// assert_eq!(wb_message::text::without_styles(shown), "2 passed [x]");
 /// ```
 pub fn without_styles(text: &str) -> Cow<'_, str> {
     const START: &str = "\u{1b}[";
