@@ -267,7 +267,11 @@ impl Compactor {
         let overhead = self.overhead_tokens;
         let total = view.total_tokens().saturating_add(overhead) as f64;
         // Where the tail alone is too heavy, a budget much below the size takes from the digest.
-        let (least, first) = (overhead.saturating_add(tokens / 2), overhead.saturating_add(tokens));
+        // What is pinned stays, and the user's words need some room next to it.
+        let pinned = view.pinned_tokens();
+        let for_words = (view.total_tokens().saturating_sub(pinned) / 16).min(tokens / 4);
+        let least = overhead.saturating_add((tokens / 2).max(pinned.saturating_add(for_words)));
+        let first = overhead.saturating_add(tokens).max(least);
         let target_budget = nearest_budget((least as f64, total), first as f64, try_out);
         Self { target_budget, ..self }
     }

@@ -106,6 +106,18 @@ fn messages_within_their_budget_ask_nothing() {
 }
 
 #[test]
+fn a_size_below_that_of_the_instructions_is_explained() {
+    let mut all = messages(30);
+    let system = json!({ "role": "system", "content": "Work with care. ".repeat(2_000) });
+    all.as_array_mut().unwrap().insert(0, system);
+    let call = json!({ "operation": "compact", "format": "openai-chat", "messages": all,
+                       "options": { "target_tokens": 2_000 } });
+    let answer: Value = serde_json::from_str(&wb_bind::call(&call.to_string())).unwrap();
+    let reason = answer["result"]["report"]["reason"].as_str().unwrap_or_default();
+    assert!(reason.starts_with("asked for 2000 tokens of messages, but instructions of "), "{answer}");
+}
+
+#[test]
 fn a_strategy_without_a_digest_asks_nobody() {
     let call = json!({ "operation": "compact", "messages": messages(2),
                        "options": { "summarizer": {}, "strategy": "three-level" } });

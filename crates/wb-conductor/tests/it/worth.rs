@@ -111,6 +111,28 @@ fn a_size_is_one_of_the_messages_and_keeps_the_words_of_the_user() {
 }
 
 #[test]
+fn a_size_below_that_of_the_instructions_keeps_the_words_of_the_user() {
+    let mut messages = vec![Message::custom("system", "Work with care. ".repeat(2_000))];
+    messages
+        .extend(script("u\"Port it. Never touch the schema.\" [a:bash t*900]x24 a u\"Now the tests.\" a"));
+    messages.extend(script("[a:bash t*900]x4 a"));
+    let settings = window(64_000);
+    let view = WeighedTranscript::new(&messages, settings.token_counter());
+    let facts = Some(Arc::new(settings.collect_facts(&messages)));
+    let opts = CondenseOpts { facts, ..AUTO };
+    for tokens in [2_000, 4_000, 7_000] {
+        let reached = |_: &[Message], report: &CompactionReport| report.tokens_after as f64 / tokens as f64;
+        let sized = settings.clone().with_target_size(tokens, &view, &opts, reached);
+        let (after, report) = condensed(&messages, &sized, &opts);
+        assert_eq!(after[0], messages[0], "{tokens}");
+        let digest = digest_of(&after);
+        let is_there = |words: &str| digest.contains(words) || after.contains(&Message::user(words));
+        assert!(digest.contains("- First request: Port it."), "{tokens}: {report}\n{digest}");
+        assert!(is_there("Now the tests."), "{tokens}: {report}\n{digest}");
+    }
+}
+
+#[test]
 fn a_request_of_8000_bytes_is_whole_and_a_longer_one_is_marked_as_cut() {
     let request =
         |n_bytes: usize| "Move each column to cents. ".chars().cycle().take(n_bytes).collect::<String>();
