@@ -216,12 +216,13 @@ fn push_lines(out: &mut String, source: &Source<'_>) {
 fn is_no_name(name: &str) -> bool {
     let is_word = |word: &str| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
     let are_words = || name.split_once('/').is_some_and(|(one, other)| is_word(one) && is_word(other));
+    let is_ending = |end: &str| end.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let is_file = name.rsplit_once('.').is_some_and(|(_, end)| is_ending(end));
     let is_place = |(at, _): (usize, &str)| {
         let (path, rest) = (&name[..at], &name[at + 1..]);
-        path.rsplit('/').next().is_some_and(|file| file.contains('.'))
-            && rest.split('-').next().is_some_and(|it| it.parse::<u32>().is_ok())
+        path.contains(['/', '.']) && rest.split('-').next().is_some_and(|it| it.parse::<u32>().is_ok())
     };
-    are_words() || name.match_indices('-').any(is_place) || has_escape(name) || is_picture(name)
+    are_words() || !is_file && name.match_indices('-').any(is_place) || has_escape(name) || is_picture(name)
 }
 
 fn has_escape(name: &str) -> bool {
