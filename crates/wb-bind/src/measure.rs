@@ -154,18 +154,26 @@ impl Measure {
         (0..self.tracker.len()).map(|at| self.weight(at)).sum()
     }
 
-    /// Explains that messages do not reach the size that was asked for: some of them always stay.
-    pub fn missed_target(&self, asked_tokens: u64, messages: &[Message]) -> String {
+    /// Explains that messages are more than a twentieth off the size that was asked for; `None` if
+    /// they are not. Of these messages, instructions always stay.
+    pub fn missed_target(
+        &self,
+        asked: u64,
+        [before, after]: [u64; 2],
+        messages: &[Message],
+    ) -> Option<String> {
+        if asked >= before || asked.abs_diff(after) <= asked / 20 {
+            return None;
+        }
         let counter = self.counter();
         let staying = messages.iter().filter(|message| is_pinned(message));
         let staying: u64 = staying.map(|message| counter.message(message)).sum();
-        if staying > asked_tokens {
-            format!(
-                "asked for {asked_tokens} tokens of messages, but instructions of {staying} stay as they are"
-            )
+        let why = if staying > asked {
+            format!("but instructions of {staying} stay as they are")
         } else {
-            format!("asked for {asked_tokens} tokens of messages, and no result is nearer")
-        }
+            "and no result is nearer".to_owned()
+        };
+        Some(format!("asked for {asked} tokens of messages, {why}"))
     }
 
     /// Returns the counter that weighs on this scale.

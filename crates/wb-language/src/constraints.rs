@@ -5,9 +5,9 @@
 
 pub use crate::constraint_rules::Kind;
 use crate::constraint_rules::kind;
+use crate::one_time_requests::is_one_time_request;
 use crate::rule_score::{Setting, is_lasting};
 use crate::sentences::{Sentence, names_rules, sentences};
-use crate::step_requests::asks_for_a_step;
 
 /// A sentence that applies beyond the current step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,7 +49,7 @@ pub fn constraints(user_words: &str) -> Vec<Constraint<'_>> {
         let is_lasting = is_lasting(&settings, at);
         let lasting = || is_lasting.then_some(Kind::Requires);
         let Some(kind) = settings[at].kind.or_else(lasting) else { continue };
-        if kind != Kind::Forbids && asks_for_a_step(sentence.text) {
+        if kind != Kind::Forbids && is_one_time_request(sentence.text) {
             continue;
         }
         // It describes a fault: the next sentence says what happens instead.

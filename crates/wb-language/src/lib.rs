@@ -11,7 +11,7 @@ mod vocabulary;
 mod word_patterns;
 mod constraint_words;
 mod constraint_rules;
-mod step_requests;
+mod one_time_requests;
 mod rule_score;
 pub mod constraints;
 mod unspaced_scripts;

@@ -104,10 +104,8 @@ impl Report {
 }
 
 fn reason(report: &CompactionReport, asked_tokens: Option<u64>, session: &Session) -> Option<String> {
-    let is_missed =
-        |asked: &u64| *asked < report.tokens_before && asked.abs_diff(report.tokens_after) > asked / 20;
-    let missed = asked_tokens.filter(is_missed);
-    let missed = missed.map(|asked| session.measure.missed_target(asked, &session.view.messages));
+    let sizes = [report.tokens_before, report.tokens_after];
+    let missed = asked_tokens.and_then(|it| session.measure.missed_target(it, sizes, &session.view.messages));
     let unchanged = || report.unchanged.as_ref().map(ToString::to_string);
     let irreducible = || report.irreducible.as_ref().map(ToString::to_string);
     let fallback = || report.fallback_reason().map(|reason| format!("local digest: {reason}"));

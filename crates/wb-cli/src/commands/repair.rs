@@ -321,13 +321,13 @@ fn plan_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, Use
     let mut after = Validity::with_violations(&done.messages, std::mem::take(&mut done.left));
     let mut fixed: Vec<Violation> = before.new_since(&after).into_iter().cloned().collect();
     let damage = Damage::new(&done);
+    let mut messages = &done.messages;
     if !is_of_use(&damage, &fixed) {
-        (done.changes, after) = (ChangeSet::default(), before);
+        (done.changes, after, messages) = (ChangeSet::default(), before, &view.messages);
     }
     let mut left = after.violations().to_vec();
-    for violations in [&mut fixed, &mut left] {
-        renumber(document.as_ref(), &view, violations).map_err(failed)?;
-    }
+    let found = &mut [(view.messages.as_slice(), fixed.as_mut_slice()), (messages, &mut left)];
+    renumber(document.as_ref(), &view, found).map_err(failed)?;
     let report = Repaired {
         format: view.format.to_owned(),
         damage,

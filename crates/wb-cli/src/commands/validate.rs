@@ -80,7 +80,7 @@ fn validated(args: &Validate) -> Result<Validated, UserError> {
             let document = Some(document).filter(|_| view.is_compacted());
             violations.extend(sent.violations(&view.messages));
             if let Some(document) = document {
-                renumber(document.as_ref(), &view, &mut violations)
+                renumber(document.as_ref(), &view, &mut [(&view.messages, &mut violations)])
                     .map_err(|error| not_read(path, &error))?;
             }
             let answered = answered_by_agent(&view, &sent);

@@ -11,17 +11,14 @@ use crate::session::find::database::file_of;
 #[cfg(feature = "postgres")]
 use crate::session::find::postgres;
 use crate::session::in_use::refuse_in_use;
-use crate::terminal::escape::file_word;
+use crate::terminal::escape::with_file;
 use crate::terminal::user_error::UserError;
 
 /// Explains a failed operation on a session.
 pub(crate) fn history_error(file: &str, error: &HistoryError) -> UserError {
     let end = if error.is_refused_write() { "; the session is unchanged" } else { "" };
     let list = format!("{}.wb-log", file_of(Path::new(file)).display());
-    let hint = error
-        .hint()
-        .replace("FILE.wb-log", &list)
-        .replace(" FILE", &format!(" {}", file_word(Path::new(file))));
+    let hint = with_file(&error.hint().replace("FILE.wb-log", &list), Path::new(file));
     UserError::of_file(file, format!("{error}{end}"), hint)
 }
 

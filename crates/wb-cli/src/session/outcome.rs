@@ -131,10 +131,8 @@ impl Outcome {
         let tokens_after = if undo.is_some() { measured() } else { tokens_before };
         let digest_tokens = report.digest_tokens;
         let asked = session.target.map(|target| target.tokens(report.tokens_before));
-        let reached = report.tokens_after;
-        let is_missed = |asked: &u64| *asked < report.tokens_before && asked.abs_diff(reached) > asked / 20;
-        let missed_target =
-            asked.filter(is_missed).map(|asked| session.measure.missed_target(asked, &messages));
+        let sizes = [report.tokens_before, report.tokens_after];
+        let missed_target = asked.and_then(|asked| session.measure.missed_target(asked, sizes, &messages));
         Self {
             messages,
             report,

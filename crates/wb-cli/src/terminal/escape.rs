@@ -57,6 +57,11 @@ pub(crate) fn file_word(path: &Path) -> String {
     shell_word(&if is_option { format!("./{name}") } else { name })
 }
 
+/// Names a file where a text says `FILE`.
+pub(crate) fn with_file(text: &str, file: &Path) -> String {
+    text.replace(" FILE", &format!(" {}", file_word(file)))
+}
+
 #[cfg(test)]
 mod tests {
     use std::borrow::Cow;

@@ -133,6 +133,19 @@ fn a_size_below_that_of_the_instructions_keeps_the_words_of_the_user() {
 }
 
 #[test]
+fn instructions_above_the_limit_leave_the_words_of_the_user() {
+    let mut messages = vec![Message::custom("system", "Work with care. ".repeat(4_000))];
+    messages
+        .extend(script("u\"Port it. Never touch the schema.\" [a:bash t*900]x24 a u\"Now the tests.\" a"));
+    messages.extend(script("[a:bash t*900]x4 a"));
+    let (after, report) = condensed(&messages, &window(16_000), &AUTO);
+    let digest = digest_of(&after);
+    assert!(report.irreducible.is_some(), "{report}");
+    assert!(digest.contains("- First request: Port it."), "{report}\n{digest}");
+    assert!(digest.contains("- Never touch the schema."), "{report}\n{digest}");
+}
+
+#[test]
 fn a_request_of_8000_bytes_is_whole_and_a_longer_one_is_marked_as_cut() {
     let request =
         |n_bytes: usize| "Move each column to cents. ".chars().cycle().take(n_bytes).collect::<String>();

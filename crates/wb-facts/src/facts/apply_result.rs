@@ -171,8 +171,7 @@ impl Facts {
             Outcome::Ok => {
                 let is_whole = part == subject;
                 let settling = if is_whole { checks } else { &[] };
-                self.turns.settled(&self.failures.settled_by([subject, part], what, settling));
-                self.failures.worked([subject, part], what, settling);
+                self.turns.settled(&self.failures.worked([subject, part], what, settling));
                 if !settling.is_empty() {
                     self.overtake(|shown| shown.failed_in(checks));
                 }

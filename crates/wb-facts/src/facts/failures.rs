@@ -115,18 +115,17 @@ impl Failures {
         self.open.push(Failure { subjects, what, lines, at, checks, n_since: 0 });
     }
 
-    /// Notes a success: it settles failures, and in time those go that were worked around.
-    pub(crate) fn worked(&mut self, subjects: [u64; 2], what: &str, checks: &[Activity]) {
+    /// Notes a success and returns the messages whose failures it settles; in time those go that
+    /// were worked around.
+    pub(crate) fn worked(&mut self, subjects: [u64; 2], what: &str, checks: &[Activity]) -> Vec<u32> {
+        let mut settled = Vec::new();
         self.open.retain_mut(|known| {
             known.n_since += 1;
-            !known.is_settled_by(subjects, what, checks) && (known.stays() || known.n_since < GOT_ROUND)
+            let is_settled = known.is_settled_by(subjects, what, checks);
+            settled.extend(is_settled.then_some(known.at));
+            !is_settled && (known.stays() || known.n_since < GOT_ROUND)
         });
-    }
-
-    /// Returns the messages whose failures a success settles.
-    pub(crate) fn settled_by(&self, subjects: [u64; 2], what: &str, checks: &[Activity]) -> Vec<u32> {
-        let settled = self.open.iter().filter(|known| known.is_settled_by(subjects, what, checks));
-        settled.map(|known| known.at).collect()
+        settled
     }
 
     /// Notes the end of a turn: earlier failures were worked around or reported, except those of

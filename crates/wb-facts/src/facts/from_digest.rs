@@ -115,13 +115,13 @@ fn lasting(digest: &str) -> String {
 
 /// Reports whether a digest quotes a request, whole or without its middle.
 fn is_quoted(asked: &str, quote: &str) -> bool {
-    let (mut starts, mut ends) = (quote.split(CLIP_MARK.trim()), quote.rsplit(CLIP_MARK.trim()));
-    let is_start = |start: &str| asked.starts_with(start.trim_end());
-    let is_end = |end: &str| asked.ends_with(end.trim_start());
-    asked == quote
-        || quote.contains(CLIP_MARK.trim())
-            && starts.next().is_some_and(is_start)
-            && ends.next().is_some_and(is_end)
+    let mark = CLIP_MARK.trim();
+    match (quote.split_once(mark), quote.rsplit_once(mark)) {
+        (Some((start, _)), Some((_, end))) => {
+            asked.starts_with(start.trim_end()) && asked.ends_with(end.trim_start())
+        }
+        _ => asked == quote,
+    }
 }
 
 impl Facts {

@@ -107,10 +107,9 @@ impl Facts {
             Message::BashExecution { command, output, exit_code } => {
                 self.mentions.label(&["$ ", &one_line(command, LABEL_CHARS)].concat());
                 self.mentions.read(command, Source::User);
-                let output = without_styles(output);
-                self.read_ends(&output, Source::Tool);
+                self.read_ends(output, Source::Tool);
                 let reported = exit_code.map_or(Reported::Nothing, Reported::Exit);
-                self.ran(command, &output, reported, at);
+                self.ran(command, &without_styles(output), reported, at);
                 self.turns.current().runs.iter_mut().filter(|run| run.at == at).for_each(Run::is_of_user);
             }
             Message::Custom { content, .. } if visibility(message) == Visibility::All => {
@@ -307,7 +306,7 @@ impl Facts {
     }
 
     fn read_ends(&mut self, text: &str, by: Source) {
-        for end in ends(text, TEXT_BYTES).into_iter().rev() {
+        for end in ends(&without_styles(text), TEXT_BYTES).into_iter().rev() {
             self.mentions.read(end, by);
         }
     }
@@ -374,9 +373,9 @@ impl Facts {
             role == Some(ToolRole::Plan) || changes && !is_error && !output.contains('\n') || is_refusal;
         for text in content.iter().rev().filter_map(Block::as_text) {
             if says_nothing {
-                self.mentions.read_names(text, Source::Tool);
+                self.mentions.read_names(&without_styles(text), Source::Tool);
             } else {
-                self.read_ends(&without_styles(text), Source::Tool);
+                self.read_ends(text, Source::Tool);
             }
         }
         let Some(call) = open else { return };

@@ -26,7 +26,7 @@ use crate::session::find::find_session::of_project;
 use crate::session::json::words_of;
 use crate::session::meter;
 use crate::session::validity::answered_by_agent;
-use crate::terminal::escape::{escaped, file_word};
+use crate::terminal::escape::{escaped, with_file};
 use crate::terminal::exit_code::Exit;
 use crate::terminal::number::count;
 use crate::terminal::shell::Shell;
@@ -84,12 +84,10 @@ fn newest(shell: &Shell) -> Result<PathBuf, UserError> {
 /// Returns the problems of every check, and notes.
 fn examine(session: &mut Session, path: &Path) -> (Vec<Problem>, Vec<String>) {
     let examination = Examination::new(session, path);
-    let file = format!(" {}", file_word(path));
-    let named = |advice: String| advice.replace(" FILE", &file);
     let report = |check: &checks::Check| {
         let rule = check.rule;
         let found = (check.find)(&examination).into_iter();
-        found.map(move |it| Problem { rule, advice: it.advice.map(named), ..it })
+        found.map(move |it| Problem { rule, advice: it.advice.map(|advice| with_file(&advice, path)), ..it })
     };
     let problems = CHECKS.iter().flat_map(report).collect();
     let opened = &examination.session.opened;

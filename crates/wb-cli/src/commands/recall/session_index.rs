@@ -29,19 +29,23 @@ pub(crate) fn numbers(
     Ok(indexed(document)?.numbers_of(context))
 }
 
-/// Numbers violations in the messages of a view by the whole session; a message that a compaction
-/// wrote has no number.
+/// Numbers violations in messages of a view, or of what becomes of it, by the whole session; a
+/// message that a compaction wrote has no number.
 pub(crate) fn renumber(
     document: &dyn Document,
     view: &View,
-    violations: &mut [Violation],
+    found: &mut [(&[Message], &mut [Violation])],
 ) -> Result<(), FormatError> {
-    if !view.is_compacted() || violations.iter().all(|it| it.message.is_none()) {
+    let is_placed = |it: &Violation| it.message.is_some();
+    if !view.is_compacted() || !found.iter().any(|(_, all)| all.iter().any(is_placed)) {
         return Ok(());
     }
-    let numbers = numbers(document, &view.messages)?;
-    for violation in violations {
-        violation.message = violation.message.and_then(|at| *numbers.get(at)?);
+    let session = indexed(document)?;
+    for (messages, violations) in found {
+        let numbers = session.numbers_of(messages);
+        for violation in violations.iter_mut() {
+            violation.message = violation.message.and_then(|at| *numbers.get(at)?);
+        }
     }
     Ok(())
 }

@@ -32,7 +32,8 @@ fn find(Examination { session, remedies, request, .. }: &Examination<'_>) -> Vec
     };
     let lines: Vec<Option<usize>> = found.iter().map(line).collect();
     // What could be read once can be read again.
-    let _ = renumber(session.document.as_ref(), &session.opened, &mut found);
+    let _ =
+        renumber(session.document.as_ref(), &session.opened, &mut [(&session.opened.messages, &mut found)]);
     let problem = |(violation, line): (&Violation, Option<usize>)| {
         let what = format!("the provider would reject {}: {}", place(violation), violation.what);
         let otherwise = remedies.repair_advice().unwrap_or(GO_BACK);

@@ -1,4 +1,4 @@
-//! Requests for one concrete step: to fix, move or add a thing, or that one exists.
+//! Requests for one thing, once: to fix, move or add it, or that it exists.
 //!
 //! A sentence that says when or how often, or that limits or forbids, is no such request.
 
@@ -192,8 +192,8 @@ impl Steps {
     }
 }
 
-/// Returns whether a sentence asks for one concrete step.
-pub(crate) fn asks_for_a_step(sentence: &str) -> bool {
+/// Returns whether a sentence asks for one thing, once.
+pub(crate) fn is_one_time_request(sentence: &str) -> bool {
     let has = |parts: &[&str]| parts.iter().any(|part| sentence.contains(part));
     let words = Words::new(&STEPS.grammar, sentence);
     let wishes = || words.has(STEPS.wishes) && !words.has(STEPS.rule_words_of_wishes);
@@ -228,7 +228,7 @@ mod tests {
             "読み取りのテストを修正する必要がある。",
             "このファイルを src に移動してください",
         ] {
-            assert!(asks_for_a_step(step), "{step}");
+            assert!(is_one_time_request(step), "{step}");
         }
     }
 
@@ -250,7 +250,7 @@ mod tests {
             "每次都要加一个测试。",
             "必ずテストを追加してください。",
         ] {
-            assert!(!asks_for_a_step(rule), "{rule}");
+            assert!(!is_one_time_request(rule), "{rule}");
         }
     }
 }
