@@ -135,14 +135,18 @@ fn a_size_below_that_of_the_instructions_keeps_the_words_of_the_user() {
 #[test]
 fn instructions_above_the_limit_leave_the_words_of_the_user() {
     let mut messages = vec![Message::custom("system", "Work with care. ".repeat(4_000))];
-    messages
-        .extend(script("u\"Port it. Never touch the schema.\" [a:bash t*900]x24 a u\"Now the tests.\" a"));
-    messages.extend(script("[a:bash t*900]x4 a"));
+    let requests: Vec<String> =
+        (0..6).map(|n| format!("Port part {n} of the ledger to the new schema, with its totals.")).collect();
+    for request in &requests {
+        messages.push(Message::user(request.as_str()));
+        messages.extend(script("[a:bash t*900]x8 a"));
+    }
     let (after, report) = condensed(&messages, &window(16_000), &AUTO);
     let digest = digest_of(&after);
     assert!(report.irreducible.is_some(), "{report}");
-    assert!(digest.contains("- First request: Port it."), "{report}\n{digest}");
-    assert!(digest.contains("- Never touch the schema."), "{report}\n{digest}");
+    let is_there =
+        |words: &&String| digest.contains(*words) || after.contains(&Message::user(words.as_str()));
+    assert!(requests.iter().all(|words| is_there(&words)), "{report}\n{digest}");
 }
 
 #[test]
