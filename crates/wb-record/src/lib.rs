@@ -62,4 +62,3 @@ pub use view::missing_role::MissingRole;
 pub use view::note::Note;
 pub use view::target_view::{Item, items};
 pub use view::{Place, Provenance, Segment, Segments, UsageAt, View, forget_stale_usage};
-pub use wb_message::Aside;

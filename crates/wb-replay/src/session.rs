@@ -4,8 +4,8 @@ use crate::message_log::MessageLog;
 use crate::times::read_times;
 use wb_facts::Facts;
 use wb_formats::{Document, FormatError};
+use wb_message::Aside;
 use wb_message::{Message, ToolVocabulary, markers};
-use wb_record::Aside;
 
 /// A past session.
 #[derive(Clone, Debug)]

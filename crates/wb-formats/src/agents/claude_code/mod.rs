@@ -16,10 +16,10 @@ mod render;
 
 use std::io;
 
-use wb_message::ToolVocabulary;
+use wb_message::{Aside, ToolVocabulary};
 use wb_record::{
-    Abilities, Aside, ChangeSet, Confidence, Document, Format, FormatError, Item, NotExpressible, Note,
-    Parts, Probe, ProbedValue, Segments, View, Wanted,
+    Abilities, ChangeSet, Confidence, Document, Format, FormatError, Item, NotExpressible, Note, Parts,
+    Probe, ProbedValue, Segments, View, Wanted,
 };
 
 use self::assemble::{Assembled, assemble};
