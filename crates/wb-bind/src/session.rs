@@ -78,17 +78,22 @@ impl Session {
         }
     }
 
-    /// Collects the facts of the messages, with what was said before a compaction.
-    pub(crate) fn facts(&self) -> Facts {
-        whole_facts(self.input.document.as_ref(), &self.conversation, &self.view, &self.view.messages)
+    /// Adds those of the messages to empty facts, with what was said before a compaction.
+    pub(crate) fn facts(&self, empty: fn() -> Facts) -> Facts {
+        let read = (self.input.document.as_ref(), self.conversation.as_str(), &self.view);
+        whole_facts(empty, read, &self.view.messages)
     }
 }
 
-/// Collects the facts of a session's messages, with what was said before a compaction as far as the
-/// document still has it.
-pub fn whole_facts(document: &dyn Document, conversation: &str, view: &View, messages: &[Message]) -> Facts {
+/// Adds those of a session's messages to empty facts, with what was said before a compaction as far
+/// as the document still has it.
+pub fn whole_facts(
+    empty: fn() -> Facts,
+    (document, conversation, view): (&dyn Document, &str, &View),
+    messages: &[Message],
+) -> Facts {
     // The digest of some agents cannot be read, or is no message of its own.
     let is_later = messages.iter().any(is_synthetic) || view.is_compacted() || view.has_asides();
-    let whole = || collect_facts(document, conversation, &view.vocabulary).ok();
-    is_later.then(whole).flatten().unwrap_or_else(|| Facts::from_messages(messages, &view.vocabulary))
+    let whole = || collect_facts(empty(), document, conversation, &view.vocabulary).ok();
+    is_later.then(whole).flatten().unwrap_or_else(|| empty().with_messages(messages, &view.vocabulary))
 }

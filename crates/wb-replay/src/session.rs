@@ -94,14 +94,14 @@ pub fn segments<'a>(
     }))
 }
 
-/// Collects the facts of a conversation, as if nothing had ever been compacted; segments are read
-/// one at a time.
+/// Adds those of a conversation to the facts, as if nothing had ever been compacted; segments are
+/// read one at a time.
 pub fn collect_facts(
+    mut facts: Facts,
     document: &dyn Document,
     conversation: &str,
     vocabulary: &ToolVocabulary,
 ) -> Result<Facts, FormatError> {
-    let mut facts = Facts::default();
     for segment in segments(document, conversation)? {
         let segment = segment?;
         for (at, message) in segment.messages.iter().enumerate() {

@@ -75,15 +75,12 @@ pub fn local_digest<M: Borrow<Message>>(
     vocabulary: &ToolVocabulary,
     prior: Option<&str>,
 ) -> LocalDigest<'static> {
-    let mut facts = Facts::default();
+    let mut facts = Facts::without_words();
     if let Some(prior) = prior {
         facts.observe_digest(prior);
     }
-    for message in messages {
-        facts.observe(message.borrow(), vocabulary);
-    }
-    let n_elided = n_elided(messages);
-    LocalDigest::with_facts(Cow::Owned(facts), n_elided)
+    let facts = facts.with_messages(messages, vocabulary);
+    LocalDigest::with_facts(Cow::Owned(facts), n_elided(messages))
 }
 
 /// Returns the number of messages that a digest replaces: all but system texts, which stay.

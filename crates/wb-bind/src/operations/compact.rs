@@ -72,7 +72,8 @@ pub(crate) fn compact_with(
     if is_first {
         on_progress(&counted(&session));
     }
-    let facts = facts.unwrap_or_else(|| Arc::new(session.facts()));
+    let empty = if options.summarizer.is_some() { Facts::default } else { Facts::without_words };
+    let facts = facts.unwrap_or_else(|| Arc::new(session.facts(empty)));
     let done = compact_session(&mut session, options, facts, |plan| {
         if is_first {
             on_progress(&Progress::Cut { cut: plan.cut(), message_tokens: plan.tokens_after() });

@@ -25,7 +25,7 @@ pub struct FactList {
 
 pub(crate) fn facts(call: &Call<'_>) -> Result<FactList, CallError> {
     let session = Session::open(Input::from_call(call)?, &call.options)?;
-    Ok(FactList::new(&session.facts()))
+    Ok(FactList::new(&session.facts(Facts::without_words)))
 }
 
 impl FactList {
@@ -62,5 +62,5 @@ pub(crate) fn check_summary(call: &Call<'_>) -> Result<Vec<Finding>, CallError> 
         return Err(CallError::call("audit needs a summary", "send it as summary"));
     };
     let session = Session::open(Input::from_call(call)?, &call.options)?;
-    Ok(audit(summary, &session.facts()))
+    Ok(audit(summary, &session.facts(Facts::default)))
 }

@@ -72,7 +72,7 @@ impl Inspection {
 
     /// Checks a summary.
     pub fn audit(&mut self, summary: &str) -> Vec<Finding> {
-        audit(summary, &self.collected())
+        audit(summary, &self.session.facts(Facts::default))
     }
 
     /// Checks every summary that the session records by what was said before it.
@@ -105,6 +105,6 @@ impl Inspection {
     }
 
     fn collected(&mut self) -> Arc<Facts> {
-        self.facts.get_or_insert_with(|| Arc::new(self.session.facts())).clone()
+        self.facts.get_or_insert_with(|| Arc::new(self.session.facts(Facts::without_words))).clone()
     }
 }

@@ -204,10 +204,10 @@ impl Session {
         Self { recall_tool: tool, ..self }
     }
 
-    /// Collects the facts of the session, with what was said before a compaction as far as the
-    /// document still has it.
-    pub(crate) fn facts(&self, messages: &[Message]) -> Facts {
-        whole_facts(self.document.as_ref(), &self.conversation, &self.opened, messages)
+    /// Adds those of the session to empty facts, with what was said before a compaction as far as
+    /// the document still has it.
+    pub(crate) fn facts(&self, messages: &[Message], empty: fn() -> Facts) -> Facts {
+        whole_facts(empty, (self.document.as_ref(), &self.conversation, &self.opened), messages)
     }
 
     pub(crate) fn card(&self) -> ModelCard {

@@ -69,7 +69,7 @@ impl Outcome {
         let vocabulary = session.opened.vocabulary;
         let settings = session.settings().pipeline(steps).vocabulary(vocabulary);
         let messages = std::mem::take(&mut session.opened.messages);
-        let facts = session.facts(&messages);
+        let facts = session.facts(&messages, Facts::without_words);
         Self::from_facts(session, &settings, messages, facts, None)
     }
 
@@ -80,7 +80,8 @@ impl Outcome {
         let dropped = indices_of(&session.drops, &session.opened.messages);
         let messages = std::mem::take(&mut session.opened.messages);
         let lines: Vec<String> = messages.iter().map(outline::line).collect();
-        let facts = session.facts(&messages);
+        let empty = if model.is_some() { Facts::default } else { Facts::without_words };
+        let facts = session.facts(&messages, empty);
         let outcome = Self::from_facts(session, &settings, messages, facts, model);
         let outline = fates(lines, &outcome.messages, &outcome.report, &outcome.origins);
         Self { outline, model: model.map(Model::spent), dropped, ..outcome }

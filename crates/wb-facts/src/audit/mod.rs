@@ -106,3 +106,22 @@ pub fn audit(summary: &str, facts: &Facts) -> Vec<Finding> {
     out.retain(|finding| seen.insert((finding.kind, finding.line, finding.text.clone())));
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use wb_message::{Message, ToolVocabulary};
+
+    use super::*;
+
+    #[test]
+    fn facts_without_words_find_what_is_not_true_and_no_unknown_names() {
+        let session = [Message::user("Why does src/cart.rs fail?")];
+        let texts = |facts: Facts| {
+            let facts = facts.with_messages(&session, &ToolVocabulary::default());
+            let found = audit("The cause is in `src/basket.rs`. All tests pass.", &facts);
+            found.into_iter().map(|finding| finding.text).collect::<Vec<_>>()
+        };
+        assert_eq!(texts(Facts::default()), ["src/basket.rs", "All tests pass"]);
+        assert_eq!(texts(Facts::without_words()), ["All tests pass"]);
+    }
+}

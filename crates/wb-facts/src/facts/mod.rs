@@ -169,11 +169,24 @@ impl Default for Facts {
 impl Facts {
     /// Collects the facts of a whole session.
     pub fn from_messages<M: Borrow<Message>>(messages: &[M], vocabulary: &ToolVocabulary) -> Self {
+        Self::default().with_messages(messages, vocabulary)
+    }
+
+    /// Returns empty facts that will not hold every word of the session: a digest needs no more,
+    /// but an audit with them finds no unknown names and no false quotes.
+    pub fn without_words() -> Self {
         let mut facts = Self::default();
-        for message in messages {
-            facts.observe(message.borrow(), vocabulary);
-        }
+        facts.ledger.known.leave_out();
         facts
+    }
+
+    /// Takes in all of these messages.
+    #[must_use]
+    pub fn with_messages<M: Borrow<Message>>(mut self, messages: &[M], vocabulary: &ToolVocabulary) -> Self {
+        for message in messages {
+            self.observe(message.borrow(), vocabulary);
+        }
+        self
     }
 
     /// Collects the facts of the newest messages, and of the requests before them;
@@ -185,13 +198,12 @@ impl Facts {
             n_bytes < PARTIAL_BYTES
         };
         let n_read = messages.iter().rev().take(PARTIAL_MESSAGES).take_while(fits).count();
-        let mut facts = Self { is_partial: n_read < messages.len(), ..Self::default() };
         let (older, newest) = messages.split_at(messages.len() - n_read);
+        // The words of some messages are no evidence that others do not have a name.
+        let mut facts = if older.is_empty() { Self::default() } else { Self::without_words() };
+        facts.is_partial = !older.is_empty();
         facts.observe_older(older);
-        for message in newest {
-            facts.observe(message.borrow(), vocabulary);
-        }
-        facts
+        facts.with_messages(newest, vocabulary)
     }
 
     /// Reads the user's words in older messages, the first request and the newest ones, and

@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::Path;
 
+use wb_facts::Facts;
 use wb_formats::open_path;
 use wb_record::{Access, ONLY_CONVERSATION};
 use wb_replay::collect_facts;
@@ -19,7 +20,8 @@ fn held(format: &str, n_turns: usize) -> (u64, u64) {
     let held = allocation_counter::measure(|| {
         let document = open_path(&path, Access::Read).unwrap();
         let vocabulary = document.view(ONLY_CONVERSATION).unwrap().vocabulary;
-        let facts = collect_facts(document.as_ref(), ONLY_CONVERSATION, &vocabulary).unwrap();
+        let facts =
+            collect_facts(Facts::default(), document.as_ref(), ONLY_CONVERSATION, &vocabulary).unwrap();
         assert!(facts.n_messages() as usize > 3 * n_turns);
     });
     fs::remove_file(path).unwrap();

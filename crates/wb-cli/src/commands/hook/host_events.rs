@@ -83,7 +83,7 @@ struct EventSession {
 
 impl EventSession {
     fn facts(&self) -> Option<Facts> {
-        collect_facts(self.document.as_ref(), &self.conversation, &self.vocabulary).ok()
+        collect_facts(Facts::default(), self.document.as_ref(), &self.conversation, &self.vocabulary).ok()
     }
 }
 
