@@ -14,6 +14,8 @@ pub(crate) struct MessageLog {
     n_known: usize,
     /// True if the last message has calls.
     is_in_flight: bool,
+    /// The number of blocks of the last message, if it is an answer, and their hash.
+    last_answer: Option<(usize, u64)>,
 }
 
 /// Hashes that identify a message, also after a compaction has changed it.
@@ -39,16 +41,27 @@ impl MessageLog {
         self.all.extend(messages.iter().map(Fingerprint::new));
         if let Some(last) = messages.last() {
             self.is_in_flight = last.calls().next().is_some();
+            let blocks = last.blocks();
+            let is_answer = matches!(last, Message::Assistant { .. });
+            self.last_answer = is_answer.then(|| (blocks.len(), blocks_fingerprint(blocks)));
         }
     }
 
     /// Returns the number of leading messages that repeat earlier ones: the longest run that ends
-    /// the earlier ones. A call that was in flight may be missing with its message. An agent
-    /// without a readable digest keeps chosen messages instead, from anywhere.
+    /// the earlier ones. A call that was in flight may be missing with its message, and an answer
+    /// that was not complete yet counts as new. An agent without a readable digest keeps chosen
+    /// messages instead, from anywhere.
     pub(crate) fn n_seen(&mut self, messages: &[Message], has_digest: bool) -> usize {
         let new: Vec<Fingerprint> = messages.iter().map(Fingerprint::new).collect();
         let without_last = self.all.len() - usize::from(self.is_in_flight);
-        let n_last = n_kept(&self.all, &new).max(n_kept(&self.all[..without_last], &new));
+        let mut n_last = n_kept(&self.all, &new).max(n_kept(&self.all[..without_last], &new));
+        if let Some((n_blocks, hash)) = self.last_answer {
+            let n_before = n_kept(&self.all[..self.all.len() - 1], &new);
+            let blocks = messages.get(n_before).map_or([].as_slice(), Message::blocks);
+            if blocks.len() > n_blocks && blocks_fingerprint(&blocks[..n_blocks]) == hash {
+                n_last = n_last.max(n_before);
+            }
+        }
         if has_digest {
             return n_last;
         }

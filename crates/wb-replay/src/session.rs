@@ -252,6 +252,19 @@ mod tests {
         assert_eq!((segments[1].n_seen, segments[2].n_seen, segments[2].n_synthetic()), (2, 3, 1));
     }
     #[test]
+    fn messages_before_an_answer_that_was_not_complete_are_seen() {
+        let summary = Message::CompactionSummary { summary: "They read.".into(), tokens_before: 9 };
+        let [call, result] = step("a");
+        let thought = Block::Thinking { text: "Hm.".into(), signature: None };
+        let whole = Message::assistant_blocks([&[thought.clone()], call.blocks()].concat());
+        let begun = [Message::user("go"), Message::assistant_blocks(vec![thought])];
+        let segments = segments(
+            [begun.to_vec(), vec![summary, begun[0].clone(), whole, result, Message::user("more")]]
+                .into_iter(),
+        );
+        assert_eq!(segments[1].n_seen, 2);
+    }
+    #[test]
     fn a_kept_answer_may_have_lost_a_call_that_was_in_flight() {
         let call = Block::call("a", "Read", json!({}));
         let answer = |blocks: &[Block]| Message::assistant_blocks(blocks.to_vec());
