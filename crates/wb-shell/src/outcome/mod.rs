@@ -113,21 +113,23 @@ fn with_error(kind: Kind, host: &HostReport, reading: &Reading) -> Outcome {
     let is_one = matches!(host.exit, None | Some(1));
     let is_silent = is_silent(host.body);
     let is_negative = (is_one || host.exit == Some(123)) && (is_silent || reading.complaints[0].is_none());
+    let mut complaints = reading.complaints.iter().flatten().peekable();
+    let is_missing =
+        host.exit != Some(127) && complaints.peek().is_some() && complaints.all(|line| is_not_found(line));
     match kind.exit_one {
         ExitOneMeans::NoMatch | ExitOneMeans::Different
             if is_negative && (is_silent || kind.is_viewer || !reading.is_bad() && kind.masks_exit_code) =>
         {
             return Outcome::Ok;
         }
+        // A search has matches in spite of a path that is not there.
+        ExitOneMeans::NoMatch if is_missing && reading.n_lines > reading.n_complaints => return Outcome::Ok,
         ExitOneMeans::False if is_one && is_silent => return Outcome::Ok,
         ExitOneMeans::NoProgram if is_one => return Outcome::NotThere,
         _ => {}
     }
     // The reader of the pipe, such as `head`, closed it.
     let is_closed_pipe = host.exit == Some(141) && !reading.is_bad();
-    let mut complaints = reading.complaints.iter().flatten().peekable();
-    let is_missing =
-        host.exit != Some(127) && complaints.peek().is_some() && complaints.all(|line| is_not_found(line));
     match () {
         () if is_closed_pipe => Outcome::Ok,
         // A silent viewer had its errors redirected: `ls a 2>/dev/null`.
@@ -276,6 +278,9 @@ mod tests {
         check("git diff --quiet", "", Reported::Exit(1), Outcome::Ok);
         check("test -f a", "", Reported::Exit(1), Outcome::Ok);
         check("which a", "", Reported::Exit(1), Outcome::NotThere);
+        let found = "src/a.rs:3:fn main() {\nrg: bunfig.toml: No such file or directory (os error 2)";
+        check("rg -n main src bunfig.toml", found, Reported::Exit(2), Outcome::Ok);
+        check("rg x a.rs", "rg: a.rs: No such file or directory", Reported::Exit(2), Outcome::NotThere);
         check("grep '(' a", "grep: Unmatched ( or \\(", Reported::Exit(2), Outcome::Failed);
     }
 

@@ -36,7 +36,8 @@ pub(crate) struct Reading<'a> {
     /// The most informative lines so far, best first.
     best: [Option<(u8, &'a str)>; N_WHY],
     pub(crate) shown: Option<(u8, &'a str)>,
-    /// Error messages of viewers and shells.
+    /// The lines that are error messages of viewers and shells, and the first of them.
+    pub(crate) n_complaints: usize,
     pub(crate) complaints: [Option<&'a str>; N_WHY],
 }
 
@@ -85,6 +86,7 @@ impl<'a> Reading<'a> {
             Sign::Empty => self.n_empty += 1,
         }
         if is_complaint(line) {
+            self.n_complaints += 1;
             self.add_complaint(line);
         }
     }
