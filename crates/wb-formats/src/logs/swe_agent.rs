@@ -1,12 +1,12 @@
 //! Trajectories of SWE-agent.
 
-use wb_message::{ToolRole, ToolVocabulary};
-use wb_record::json::text;
+use wb_message::{Content, Message, ToolRole, ToolVocabulary};
+use wb_record::json::{find, text};
 use wb_record::{Confidence, Document, Format, FormatError, Parts, Probe, View};
 
 use crate::kit::json_text::body_of;
 use crate::kit::list_document::open;
-use crate::kit::message_list::{Layout, List, Shape, held};
+use crate::kit::message_list::{Layout, List, Record, Shape, held};
 use crate::shapes::chat_message::ChatShape;
 
 const VOCABULARY: ToolVocabulary = ToolVocabulary {
@@ -55,7 +55,7 @@ impl Layout for SweAgent {
     }
 
     fn shape(&self) -> &dyn Shape {
-        &ChatShape { lists_ids: true, ..ChatShape::PLAIN }
+        &ChatShape { lists_ids: true, more: demonstration, ..ChatShape::PLAIN }
     }
 
     fn vocabulary(&self) -> ToolVocabulary {
@@ -65,5 +65,17 @@ impl Layout for SweAgent {
     fn complete(&self, parts: &dyn Parts, _: &List, view: &mut View) {
         let (_, json) = body_of(held(parts));
         view.model = text(json, &["replay_config", "agent", "model", "name"]);
+    }
+}
+
+/// Pins a demonstration: it is part of the prompt, about another repository.
+fn demonstration(record: &[u8], read: &mut Record) {
+    if find(record, &["is_demo"]).is_some_and(|place| &record[place] == b"true")
+        && let [Message::User { content, .. }] = read.messages.as_mut_slice()
+    {
+        read.messages = vec![Message::custom(
+            "system".to_owned(),
+            std::mem::replace(content, Content::Text(String::new())),
+        )];
     }
 }
