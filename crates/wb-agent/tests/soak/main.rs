@@ -1,6 +1,7 @@
 //! An agent works for a long time in a small window, is killed repeatedly, and resumes.
 //!
-//! The short run is part of every test run. The whole one, 2,000 turns, takes minutes:
+//! The short run is part of every test run, and three times as long in a deep one. The whole one,
+//! 2,000 turns, takes minutes:
 //! `WB_SOAK_TURNS=2000 cargo test --release -p wb-agent --test soak -- --nocapture`.
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 #![expect(clippy::print_stdout, reason = "the figures of a run")]
@@ -52,7 +53,11 @@ fn soak(id: &str, model: Soaked, most_compactions_percent: u64) {
     let model = Model { card, ..Model::offline(Arc::new(model), true) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let watch = Watch::new(WINDOW, INSTRUCTION, most_compactions_percent);
-    runtime.block_on(run(&model, watch, n_turns.unwrap_or(120)));
+    runtime.block_on(run(
+        &model,
+        watch,
+        n_turns.unwrap_or(if wb_testkit::depth::is_deep() { 120 } else { 40 }),
+    ));
 }
 
 fn agent(dir: &Path, log: Option<&Path>, model: &Model) -> Agent {
