@@ -71,7 +71,7 @@ pub const ASKED_SINCE: &str = "; the user has asked for more since";
 /// Begins the entry that counts omitted constraints.
 pub const LEFT_OUT: &str = "- Left out for want of room: ";
 /// Refers to constraints in the messages that follow the digest.
-pub const USER_MESSAGES_APPLY: &str = "- The user messages that follow this digest also apply.";
+pub const USER_MESSAGES_APPLY: &str = "- The user messages next to this digest also apply.";
 /// Introduces the quotes of single lines.
 pub const EXCERPTS: &str =
     "- Single lines as they were last shown; others are left out, and some may have changed since:";

@@ -56,7 +56,7 @@ fn text_that_a_reader_sees_is_not_repeated_at_length() {
     );
     let rest = LocalDigest::new(&facts, 1).omit_visible(&|at, _| at == 0).render(8_000);
     assert!(
-        rest.contains("# Guardrails\n- The user messages that follow this digest also apply.\n# Status")
+        rest.contains("# Guardrails\n- The user messages next to this digest also apply.\n# Status")
             && rest.len() + 800 < alone.len(),
         "{rest}"
     );
