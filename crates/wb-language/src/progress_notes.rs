@@ -18,7 +18,7 @@ const ANNOUNCES: [&str; 23] = [
     "check", "run", "start", "read", "look", "fix", "i'm", "i'll", "we'll", "need", "try",
 ];
 /// Phrases in an announcement, or in a sentence without a fact.
-const ANNOUNCES_INSIDE: [&str; 14] = [
+const ANNOUNCES_INSIDE: [&str; 22] = [
     "let me ",
     "let's ",
     "let us ",
@@ -31,6 +31,14 @@ const ANNOUNCES_INSIDE: [&str; 14] = [
     "i have everything",
     "i have what",
     "clear picture",
+    "you're right",
+    "you are right",
+    "absolutely right",
+    "you raise a",
+    "valid point",
+    "good point",
+    "good catch",
+    "good question",
     "接下来",
     "让我",
 ];
@@ -113,6 +121,8 @@ mod tests {
             ("Let me look at the reader.", None),
             ("Now I’ll port src/cart.rs, since it is next.", None),
             ("Found it!", None),
+            ("You’re right to be skeptical.", None),
+            ("You raise a valid point.", None),
             ("I have all the context I need for that.", None),
             ("I add it to tests/checkout.rs, sorted by code.", None),
             ("Pinning the typings of the editor exactly.", None),
