@@ -52,6 +52,11 @@ pub fn constraints(user_words: &str) -> Vec<Constraint<'_>> {
         if kind != Kind::Forbids && is_one_time_request(sentence.text) {
             continue;
         }
+        // It adopts the quote before, whose rules are listed themselves.
+        let is_after_quote = at > 0 && all[at - 1].is_quoted && !sentence.is_quoted;
+        if is_after_quote && reference_index(sentence.text) == Some(0) {
+            continue;
+        }
         // It describes a fault: the next sentence says what happens instead.
         if all.get(at + 1).is_some_and(|next| next.block == sentence.block && is_contradiction(next.text)) {
             continue;

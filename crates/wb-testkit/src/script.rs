@@ -193,7 +193,7 @@ fn body(word: &Word, label: &str) -> String {
 
 /// Words that fill a body; a prime number of them, so that lines differ.
 const WORDS: [&str; 13] = [
-    "cart", "total", "in", "cents", "checks", "stock", "before", "the", "order", "is", "placed", "again",
+    "cart", "total", "in", "cents", "checks", "stock", "during", "the", "order", "is", "placed", "again",
     "today",
 ];
 

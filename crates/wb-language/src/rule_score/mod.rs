@@ -1,7 +1,8 @@
 //! The score by which a sentence is a rule, from weights that labelled texts gave.
 //!
-//! `weights.txt` holds a weight for each trait of a sentence: a word, a part of a word in
-//! Chinese and Japanese, a meaning or two, and the place of the sentence. Its `training` writes it.
+//! `weights.txt` holds a weight for each trait of a sentence: a word, two in a row, a part of a
+//! word in Chinese and Japanese, a meaning or two, and the place of the sentence. Its `training`
+//! writes it.
 
 mod concepts;
 #[cfg(test)]
@@ -41,6 +42,9 @@ pub(crate) struct Setting<'a> {
 const PART_CHARS: usize = 3;
 /// The maximum characters of a word of a concept in such a language.
 const CONCEPT_CHARS: usize = 6;
+
+/// Precedes the first word of a sentence.
+const START: &str = "^";
 
 /// A hash of the bytes so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +140,7 @@ fn pair(one: u64, two: u64) -> Trait {
 pub(crate) fn visit(all: &[Setting<'_>], nth: usize, mut each: impl FnMut(Trait, &dyn Fn() -> String)) {
     let setting = &all[nth];
     let (mut concepts, mut n_words) = (0, 0);
+    let mut before = (Fnv::word(START).0, START);
     pieces(setting.sentence, |piece| match piece {
         Piece::Word(word) if is_narrow(word) => {
             n_words += 1;
@@ -146,6 +151,8 @@ pub(crate) fn visit(all: &[Setting<'_>], nth: usize, mut each: impl FnMut(Trait,
             };
             concepts |= found;
             each(hash, &|| lower(word));
+            each(pair(before.0, hash), &|| ["+", &lower(before.1), "+", &lower(word)].concat());
+            before = (hash, word);
         }
         Piece::Word(word) => {
             n_words += word.chars().count() / 2;

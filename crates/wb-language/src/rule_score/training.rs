@@ -11,9 +11,10 @@ use super::{Trait, visit};
 use crate::constraints::settings;
 use crate::sentences::{Sentence, sentences};
 
-const TEXTS: [&str; 4] = [
+const TEXTS: [&str; 5] = [
     include_str!("../../../../fixtures/rules/tuned.jsonl"),
     include_str!("../../../../fixtures/rules/composed.jsonl"),
+    include_str!("../../../../fixtures/rules/writers.jsonl"),
     include_str!("../../../../fixtures/rules/sessions-tuned.jsonl"),
     include_str!("../../../../fixtures/rules/remarks.jsonl"),
 ];
@@ -21,14 +22,14 @@ const TEXTS: [&str; 4] = [
 const N_PASSES: usize = 10;
 const RATE: f64 = 0.1;
 /// The share by which weights shrink in a pass.
-const DECAY: f64 = 3.0;
+const DECAY: f64 = 1.0;
 /// The sentences that a trait has at least.
-const LEAST_SENTENCES: usize = 2;
+const LEAST_SENTENCES: usize = 5;
 /// The units of a weight in the file, and the least one there.
 const UNITS: f64 = 20.0;
 const LEAST: i32 = 3;
 /// The score from which a sentence is a rule.
-const THRESHOLD: f64 = 0.0;
+const THRESHOLD: f64 = 0.3;
 
 #[derive(Deserialize)]
 struct Labelled {
