@@ -14,7 +14,7 @@ pub(crate) struct MessageLog {
     n_known: usize,
     /// True if the last message has calls.
     is_in_flight: bool,
-    /// The number of blocks of the last message, if it is an answer, and their hash.
+    /// The number of blocks of the last message, if it is an answer with some, and their hash.
     last_answer: Option<(usize, u64)>,
 }
 
@@ -42,7 +42,7 @@ impl MessageLog {
         if let Some(last) = messages.last() {
             self.is_in_flight = last.calls().next().is_some();
             let blocks = last.blocks();
-            let is_answer = matches!(last, Message::Assistant { .. });
+            let is_answer = matches!(last, Message::Assistant { .. }) && !blocks.is_empty();
             self.last_answer = is_answer.then(|| (blocks.len(), blocks_fingerprint(blocks)));
         }
     }

@@ -256,7 +256,7 @@ mod tests {
         let summary = Message::CompactionSummary { summary: "They read.".into(), tokens_before: 9 };
         let [call, result] = step("a");
         let thought = Block::Thinking { text: "Hm.".into(), signature: None };
-        let whole = Message::assistant_blocks([&[thought.clone()], call.blocks()].concat());
+        let whole = Message::assistant_blocks([std::slice::from_ref(&thought), call.blocks()].concat());
         let begun = [Message::user("go"), Message::assistant_blocks(vec![thought])];
         let segments = segments(
             [begun.to_vec(), vec![summary, begun[0].clone(), whole, result, Message::user("more")]]
