@@ -19,6 +19,7 @@ use wb_agent::{Agent, AgentError, Event, Journal, Model, Sandbox, ToolBox, ToolL
 use wb_budget::ModelCard;
 use wb_message::Message;
 use wb_passes::repair::INTERRUPTED;
+use wb_testkit::depth::is_deep;
 
 use model::{Soaked, random};
 use watch::{Watch, resident_bytes};
@@ -49,15 +50,12 @@ static ALONE: Mutex<()> = Mutex::new(());
 fn soak(id: &str, model: Soaked, most_compactions_percent: u64) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let n_turns = std::env::var("WB_SOAK_TURNS").ok().and_then(|turns| turns.parse().ok());
+    let n_turns = n_turns.unwrap_or(if is_deep() { 120 } else { 40 });
     let card = ModelCard { id: id.to_owned(), ..ModelCard::with_window(WINDOW) };
     let model = Model { card, ..Model::offline(Arc::new(model), true) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let watch = Watch::new(WINDOW, INSTRUCTION, most_compactions_percent);
-    runtime.block_on(run(
-        &model,
-        watch,
-        n_turns.unwrap_or(if wb_testkit::depth::is_deep() { 120 } else { 40 }),
-    ));
+    runtime.block_on(run(&model, watch, n_turns));
 }
 
 fn agent(dir: &Path, log: Option<&Path>, model: &Model) -> Agent {
