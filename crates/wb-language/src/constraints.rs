@@ -54,7 +54,7 @@ pub fn constraints(user_words: &str) -> Vec<Constraint<'_>> {
         }
         // It adopts the quote before, whose rules are listed themselves.
         let is_after_quote = at > 0 && all[at - 1].is_quoted && !sentence.is_quoted;
-        if is_after_quote && reference_index(sentence.text) == Some(0) {
+        if is_after_quote && settings[at].kind.is_none() && reference_index(sentence.text) == Some(0) {
             continue;
         }
         // It describes a fault: the next sentence says what happens instead.
@@ -343,6 +343,10 @@ mod tests {
         check(
             "> Names are written in English, never in Dutch.\n\nThat applies to you too.",
             &["Names are written in English, never in Dutch."],
+        );
+        check(
+            "> Names are written in English.\n\nThat applies to you too, and never push to main.",
+            &["Names are written in English.", "That applies to you too, and never push to main."],
         );
         check("I get the following:\n> it must not be null", &[]);
     }
