@@ -36,8 +36,9 @@ pub(crate) struct Reading<'a> {
     /// The most informative lines so far, best first.
     best: [Option<(u8, &'a str)>; N_WHY],
     pub(crate) shown: Option<(u8, &'a str)>,
-    /// The lines that are error messages of viewers and shells, and the first of them.
+    /// The number of lines that are error messages of viewers and shells.
     pub(crate) n_complaints: usize,
+    /// The first of them, each once.
     pub(crate) complaints: [Option<&'a str>; N_WHY],
 }
 

@@ -130,7 +130,7 @@ pub(crate) struct Answer {
     /// A line for the person, if `wb` compacted: from, to, how long, and how to undo it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) notice: Option<String>,
-    /// The claims of the digest that the messages do not support; absent if there are none.
+    /// The claims of the digest that the messages contradict; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(default, with = "Vec<serde_json::Value>"))]
     pub(crate) audit: Vec<Finding>,
