@@ -53,19 +53,22 @@ impl MessageLog {
     /// messages instead, from anywhere.
     pub(crate) fn n_seen(&mut self, messages: &[Message], has_digest: bool) -> usize {
         let new: Vec<Fingerprint> = messages.iter().map(Fingerprint::new).collect();
-        let without_last = self.all.len() - usize::from(self.is_in_flight);
-        let mut n_last = n_kept(&self.all, &new).max(n_kept(&self.all[..without_last], &new));
-        if let Some((n_blocks, hash)) = self.last_answer {
-            let n_before = n_kept(&self.all[..self.all.len() - 1], &new);
-            let blocks = messages.get(n_before).map_or([].as_slice(), Message::blocks);
-            if blocks.len() > n_blocks && blocks_fingerprint(&blocks[..n_blocks]) == hash {
-                n_last = n_last.max(n_before);
-            }
-        }
+        let without_last = &self.all[..self.all.len().saturating_sub(1)];
+        let n_before = n_kept(without_last, &new);
+        let lacks_last = self.is_in_flight || messages.get(n_before).is_some_and(|it| self.completes(it));
+        let n_last = n_kept(&self.all, &new).max(if lacks_last { n_before } else { 0 });
         if has_digest {
             return n_last;
         }
         n_last.max(self.n_known(messages))
+    }
+
+    /// Returns whether a message is the last answer with more blocks.
+    fn completes(&self, message: &Message) -> bool {
+        let blocks = message.blocks();
+        self.last_answer.is_some_and(|(n_blocks, hash)| {
+            blocks.len() > n_blocks && blocks_fingerprint(&blocks[..n_blocks]) == hash
+        })
     }
 
     /// Returns the number of leading messages that are system texts, or repeat any earlier ones.
