@@ -215,11 +215,6 @@ impl Compactor {
         self
     }
 
-    /// Collects the facts of a whole session with the vocabulary of the steps.
-    pub fn collect_facts(&self, messages: &[Message]) -> Facts {
-        Facts::from_messages(messages, &self.pipeline.vocabulary)
-    }
-
     /// Returns the counter that weighs messages.
     pub fn token_counter(&self) -> &Arc<dyn TokenCounter> {
         &self.counter

@@ -357,7 +357,7 @@ impl AgentContext {
             self.rebuild(messages);
         }
         if self.facts_are_old {
-            self.facts = Facts::from_messages(messages, &self.compactor.pipeline.vocabulary);
+            self.facts = Facts::default().with_messages(messages, &self.compactor.pipeline.vocabulary);
             self.facts_are_old = false;
         }
     }

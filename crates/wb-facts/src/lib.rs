@@ -11,7 +11,7 @@
 //!
 //! let request = Message::user("Port src/cart.rs, but never touch its API.");
 //! let session = [request, Message::assistant("Now I read it.")];
-//! let facts = Facts::from_messages(&session, &ToolVocabulary::default());
+//! let facts = Facts::default().with_messages(&session, &ToolVocabulary::default());
 //! assert_eq!(facts.constraints().count(), 1);
 //! let findings = audit("# Status\n- Ported src/basket.rs.", &facts);
 //! assert!(!findings.is_empty(), "no message names that file");

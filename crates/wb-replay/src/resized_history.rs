@@ -34,7 +34,7 @@ impl<'a> ResizedHistory<'a> {
     /// Weighs a history with the agent's tools.
     pub fn new(history: &'a [Message], vocabulary: &ToolVocabulary) -> Self {
         let counter: Arc<dyn TokenCounter> = Arc::new(TokenHeuristic::DEFAULT);
-        let facts = Arc::new(Facts::from_messages(history, vocabulary));
+        let facts = Arc::new(Facts::default().with_messages(history, vocabulary));
         Self { history, view: WeighedTranscript::new(history, &counter), facts, size: total_size(history) }
     }
 

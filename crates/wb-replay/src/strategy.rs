@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use wb_budget::ModelCard;
 use wb_conductor::{Compactor, CondenseOpts, PRESETS, Pipeline, compact_locally};
+use wb_facts::Facts;
 use wb_message::{Block, Message, ToolVocabulary, markers};
 
 use crate::message_text::size;
@@ -96,8 +97,8 @@ impl Engine {
     pub(crate) fn compact(&self, preset: &str, mut messages: Vec<Message>) -> Vec<Message> {
         let pipeline = pipeline(preset, self.vocabulary);
         let compactor = self.compactor.clone().pipeline(pipeline);
-        let facts = Some(Arc::new(compactor.collect_facts(&messages)));
-        let opts = CondenseOpts { facts, ..CondenseOpts::default() };
+        let facts = Facts::without_words().with_messages(&messages, &self.vocabulary);
+        let opts = CondenseOpts { facts: Some(Arc::new(facts)), ..CondenseOpts::default() };
         compact_locally(&mut messages, &compactor, &opts);
         messages
     }

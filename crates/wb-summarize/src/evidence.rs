@@ -282,7 +282,7 @@ mod tests {
             Message::assistant(long("Now for taxOf_cart.")),
             Message::tool_result("c1", "Bash", long("8ca9db43a8278a4f8958f6d974d113f9 8ca9db4 end_of_cart")),
         ];
-        let facts = Facts::from_messages(&talk, &ToolVocabulary::default());
+        let facts = Facts::default().with_messages(&talk, &ToolVocabulary::default());
         let digest = evidence(facts.names(), "", 4_000, |_, _| false);
         assert!(digest.contains("sum_of_cart") && digest.contains("taxOf_cart"), "{digest}");
         assert!(digest.contains("end_of_cart") && !digest.contains("rate_table.It"), "{digest}");

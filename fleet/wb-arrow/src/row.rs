@@ -119,7 +119,7 @@ impl Row {
             .then(|| serde_json::from_str(&messages))
             .transpose()
             .map_err(|error| RowError::input(&error, "send a list of messages in JSON"))?;
-        let summary = columns.summary.get(at).map_err(no_text)?;
+        let summary = columns.summary.get(at).map_err(no_text)?.filter(|_| options.has(Part::Audit));
         let call = Call {
             version: VERSION,
             operation: Operation::Weigh,
@@ -128,7 +128,7 @@ impl Row {
             body: None,
             session: (!is_list).then(|| (&*messages).into()),
             options: options.options.clone(),
-            summary: None,
+            summary: summary.map(std::borrow::Cow::into_owned),
             to: None,
             dialects: Vec::new(),
             question: None,
@@ -136,7 +136,7 @@ impl Row {
         let mut inspection = Inspection::open(&call).map_err(|error| RowError::new("read", error))?;
         let mut row = Self::default();
         row.weigh(&inspection);
-        if let Err(error) = row.act(&mut inspection, summary.as_deref(), options) {
+        if let Err(error) = row.act(&mut inspection, options) {
             row.error = Some(error);
         }
         Ok(row)
@@ -155,8 +155,8 @@ impl Row {
     }
 
     /// Audits the summary of the row, and those that its session records.
-    fn audit(&mut self, inspection: &mut Inspection, summary: Option<&str>) -> Result<(), RowError> {
-        let given = summary.map(|summary| (None, inspection.audit(summary)));
+    fn audit(&mut self, inspection: &mut Inspection) -> Result<(), RowError> {
+        let given = inspection.audit().map(|findings| (None, findings));
         let recorded = inspection.audit_recorded().map_err(|error| RowError::new("audit", error))?;
         let recorded = recorded.into_iter().zip(1..).map(|(it, nth)| (Some(nth), it.findings));
         let audited: Vec<(Option<usize>, Vec<Finding>)> = given.into_iter().chain(recorded).collect();
@@ -172,18 +172,13 @@ impl Row {
         Ok(())
     }
 
-    fn act(
-        &mut self,
-        inspection: &mut Inspection,
-        summary: Option<&str>,
-        options: &Options,
-    ) -> Result<(), RowError> {
+    fn act(&mut self, inspection: &mut Inspection, options: &Options) -> Result<(), RowError> {
         if options.has(Part::Facts) {
             self.facts = Some(text(&inspection.facts()));
             self.rules = Some(inspection.rules());
         }
         if options.has(Part::Audit) {
-            self.audit(inspection, summary)?;
+            self.audit(inspection)?;
         }
         if options.has(Part::Compare) {
             self.strategies = Some(compare(inspection, options));

@@ -34,6 +34,7 @@ const PROBE_CHARS: usize = 200;
 /// ```
 pub struct Inspection {
     session: Session,
+    summary: Option<String>,
     facts: Option<Arc<Facts>>,
 }
 
@@ -47,7 +48,7 @@ impl Inspection {
     /// Reads and weighs the input of a call, whatever its operation.
     pub fn open(call: &Call<'_>) -> Result<Self, CallError> {
         let session = Session::open(Input::from_call(call)?, &call.options)?;
-        Ok(Self { session, facts: None })
+        Ok(Self { session, summary: call.summary.clone(), facts: None })
     }
 
     /// Returns the weight.
@@ -70,9 +71,10 @@ impl Inspection {
         self.collected().constraints().map(|rule| rule.text.clone()).collect()
     }
 
-    /// Checks a summary.
-    pub fn audit(&mut self, summary: &str) -> Vec<Finding> {
-        audit(summary, &self.session.facts(Facts::default))
+    /// Checks the summary of the call, if it has one.
+    pub fn audit(&mut self) -> Option<Vec<Finding>> {
+        let summary = self.summary.clone()?;
+        Some(audit(&summary, &self.collected()))
     }
 
     /// Checks every summary that the session records by what was said before it.
@@ -105,6 +107,7 @@ impl Inspection {
     }
 
     fn collected(&mut self) -> Arc<Facts> {
-        self.facts.get_or_insert_with(|| Arc::new(self.session.facts(Facts::without_words))).clone()
+        let empty = if self.summary.is_some() { Facts::default } else { Facts::without_words };
+        self.facts.get_or_insert_with(|| Arc::new(self.session.facts(empty))).clone()
     }
 }

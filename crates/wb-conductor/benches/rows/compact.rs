@@ -163,7 +163,7 @@ fn facts(bed: &Bed) -> Row<'_> {
         what: "facts of every message",
         limit_is: "reading every byte",
         target: Some(Target::times('l', 15.0)),
-        subject: repeated(move || Facts::from_messages(black_box(&bed.messages), &vocabulary)),
+        subject: repeated(move || Facts::default().with_messages(black_box(&bed.messages), &vocabulary)),
         limit: read_all(bed),
     }
 }

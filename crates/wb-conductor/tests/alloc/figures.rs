@@ -125,8 +125,8 @@ pub(crate) fn cases() -> [Case; 5] {
 impl Case {
     /// Returns the options with the facts of a whole session.
     pub(crate) fn opts_with_facts(&self, messages: &[Message]) -> CondenseOpts {
-        let facts = Some(Arc::new(self.settings.collect_facts(messages)));
-        CondenseOpts { facts, ..self.opts.clone() }
+        let facts = Facts::default().with_messages(messages, &ToolVocabulary::default());
+        CondenseOpts { facts: Some(Arc::new(facts)), ..self.opts.clone() }
     }
 }
 
@@ -137,7 +137,7 @@ const FACTS_PERCENT: u64 = 10;
 pub(crate) fn facts(messages: &[Message]) -> Figure {
     let payload = payload_bytes(messages) as u64;
     let mut facts = None;
-    let info = measure(|| facts = Some(Facts::from_messages(messages, &ToolVocabulary::default())));
+    let info = measure(|| facts = Some(Facts::default().with_messages(messages, &ToolVocabulary::default())));
     Figure {
         what: "f: facts".to_owned(),
         found: u64::try_from(info.bytes_current).unwrap_or(0),

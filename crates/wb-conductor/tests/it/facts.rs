@@ -110,8 +110,8 @@ fn a_context_keeps_its_first_facts_over_twenty_compactions() {
     assert_eq!(n_done, 20);
     let budget = context.budget().expect("a window");
     assert!(largest <= budget.digest + budget.floor + 2_000, "{largest}");
-    let in_one_go =
-        serde_json::to_value(Facts::from_messages(&all, &ToolVocabulary::default())).expect("plain data");
+    let in_one_go = serde_json::to_value(Facts::default().with_messages(&all, &ToolVocabulary::default()))
+        .expect("plain data");
     assert_eq!(serde_json::to_value(context.facts()).expect("plain data"), in_one_go);
 }
 
@@ -119,12 +119,12 @@ fn a_context_keeps_its_first_facts_over_twenty_compactions() {
 fn facts_survive_being_written_and_read() {
     let messages: Vec<Message> = (0..8).flat_map(turn).collect();
     let (kept, rest) = messages.split_at(30);
-    let facts = Facts::from_messages(kept, &ToolVocabulary::default());
+    let facts = Facts::default().with_messages(kept, &ToolVocabulary::default());
     let text = serde_json::to_string(&facts).expect("plain data");
     let mut context = AgentContext::from_compactor(window(32_000))
         .resume(kept, serde_json::from_str(&text).expect("what was written"));
     context.observe(&messages);
-    let whole = Facts::from_messages(&messages, &ToolVocabulary::default());
+    let whole = Facts::default().with_messages(&messages, &ToolVocabulary::default());
     assert_eq!(serde_json::to_value(context.facts()).unwrap(), serde_json::to_value(&whole).unwrap());
     assert!(!rest.is_empty() && whole.n_messages() as usize == messages.len());
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use wb_budget::{FittedCounter, WeighedTranscript};
 use wb_conductor::{CompactionReport, CondenseOpts, Unchanged};
-use wb_message::Message;
+use wb_facts::Facts;
 use wb_message::markers::digest_body;
+use wb_message::{Message, ToolVocabulary};
 use wb_testkit::script;
 
 use crate::support::{AUTO, FORCE, condensed, digest_of, window};
@@ -97,8 +98,8 @@ fn a_size_is_one_of_the_messages_and_keeps_the_words_of_the_user() {
     let messages = script("u\"Port it. Never touch the schema.\" [a:bash t*900]x24 a u\"Go on.\" a");
     let settings = window(64_000).overhead_tokens(20_000);
     let view = WeighedTranscript::new(&messages, settings.token_counter());
-    let facts = Some(Arc::new(settings.collect_facts(&messages)));
-    let opts = CondenseOpts { facts, ..AUTO };
+    let facts = Facts::default().with_messages(&messages, &ToolVocabulary::default());
+    let opts = CondenseOpts { facts: Some(Arc::new(facts)), ..AUTO };
     for tokens in [200, 300, 400, 1_000, 2_000] {
         let reached = |_: &[Message], report: &CompactionReport| report.tokens_after as f64 / tokens as f64;
         let sized = settings.clone().with_target_size(tokens, &view, &opts, reached);
@@ -118,8 +119,8 @@ fn a_size_below_that_of_the_instructions_keeps_the_words_of_the_user() {
     messages.extend(script("[a:bash t*900]x4 a"));
     let settings = window(64_000);
     let view = WeighedTranscript::new(&messages, settings.token_counter());
-    let facts = Some(Arc::new(settings.collect_facts(&messages)));
-    let opts = CondenseOpts { facts, ..AUTO };
+    let facts = Facts::default().with_messages(&messages, &ToolVocabulary::default());
+    let opts = CondenseOpts { facts: Some(Arc::new(facts)), ..AUTO };
     for tokens in [2_000, 4_000, 7_000] {
         let reached = |_: &[Message], report: &CompactionReport| report.tokens_after as f64 / tokens as f64;
         let sized = settings.clone().with_target_size(tokens, &view, &opts, reached);

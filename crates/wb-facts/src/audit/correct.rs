@@ -13,7 +13,7 @@ use super::Finding;
 /// use wb_facts::{Facts, audit, corrected};
 ///
 /// let session = [Message::user("Why does src/cart.rs fail?")];
-/// let facts = Facts::from_messages(&session, &ToolVocabulary::default());
+/// let facts = Facts::default().with_messages(&session, &ToolVocabulary::default());
 /// let summary = "# Status\n- `src/cart.rs` fails. All tests pass.\n- See `src/basket.rs`.";
 /// let found = audit(summary, &facts);
 /// assert_eq!(corrected(summary, &found), "# Status\n- `src/cart.rs` fails.");

@@ -82,7 +82,7 @@ impl Finding {
 /// use wb_facts::{Facts, audit};
 ///
 /// let session = [Message::user("Why does src/cart.rs fail?")];
-/// let facts = Facts::from_messages(&session, &ToolVocabulary::default());
+/// let facts = Facts::default().with_messages(&session, &ToolVocabulary::default());
 /// let found = audit("The cause is in `src/basket.rs`. All tests pass.", &facts);
 /// let texts: Vec<&str> = found.iter().map(|finding| finding.text.as_str()).collect();
 /// assert_eq!(texts, ["src/basket.rs", "All tests pass"]);

@@ -363,7 +363,7 @@ mod tests {
             let call = Block::call("c1", "edit", json!({"search": "x", "replace": "y"}));
             let messages =
                 [Message::assistant_blocks(vec![call]), Message::tool_result("c1", "edit", output)];
-            let facts = Facts::from_messages(&messages, &ToolVocabulary::UNIVERSAL);
+            let facts = Facts::default().with_messages(&messages, &ToolVocabulary::UNIVERSAL);
             facts.files().newest().map(|file| (file.path.clone(), file.change.clone())).collect::<Vec<_>>()
         };
         let shown = "Text replaced.\r\n[File: /w/src/a.rs (12 lines total)]\r\n1:y";

@@ -155,8 +155,8 @@ mod tests {
             output: if *code == 0 { "1 passed" } else { "error: no" }.to_owned(),
             exit_code: Some(*code),
         };
-        let facts =
-            Facts::from_messages(&runs.iter().map(message).collect::<Vec<_>>(), &ToolVocabulary::default());
+        let facts = Facts::default()
+            .with_messages(&runs.iter().map(message).collect::<Vec<_>>(), &ToolVocabulary::default());
         let open: Vec<&str> = facts.failures().newest().map(|failure| failure.what.inspect()).collect();
         assert_eq!(open, expected, "{runs:?}");
     }
@@ -196,7 +196,7 @@ mod tests {
             exit_code: Some(code),
         };
         let open = |messages: &[Message]| -> Vec<String> {
-            let facts = Facts::from_messages(messages, &ToolVocabulary::default());
+            let facts = Facts::default().with_messages(messages, &ToolVocabulary::default());
             facts.failures().newest().map(|failure| failure.what.inspect().to_owned()).collect()
         };
         let edited =

@@ -238,8 +238,8 @@ mod tests {
             output: (*output).to_owned(),
             exit_code: Some(i32::from(output.contains("Automatic merge failed"))),
         };
-        let facts =
-            Facts::from_messages(&runs.iter().map(message).collect::<Vec<_>>(), &ToolVocabulary::default());
+        let facts = Facts::default()
+            .with_messages(&runs.iter().map(message).collect::<Vec<_>>(), &ToolVocabulary::default());
         let state = facts.git_state();
         [state.stopped(), state.status()].map(|noted| noted.map(|noted| noted.text.inspect().to_owned()))
     }

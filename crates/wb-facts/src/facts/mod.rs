@@ -167,20 +167,15 @@ impl Default for Facts {
 }
 
 impl Facts {
-    /// Collects the facts of a whole session.
-    pub fn from_messages<M: Borrow<Message>>(messages: &[M], vocabulary: &ToolVocabulary) -> Self {
-        Self::default().with_messages(messages, vocabulary)
-    }
-
-    /// Returns empty facts that will not hold every word of the session: a digest needs no more,
-    /// but an audit with them finds no unknown names and no false quotes.
+    /// Creates empty facts that will not hold every word of a session: a digest needs no more, but
+    /// an audit with them finds no unknown names and no false quotes.
     pub fn without_words() -> Self {
         let mut facts = Self::default();
         facts.ledger.known.leave_out();
         facts
     }
 
-    /// Takes in all of these messages.
+    /// Takes in the next messages.
     #[must_use]
     pub fn with_messages<M: Borrow<Message>>(mut self, messages: &[M], vocabulary: &ToolVocabulary) -> Self {
         for message in messages {

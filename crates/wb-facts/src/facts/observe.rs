@@ -456,7 +456,7 @@ mod tests {
         let shown = |texts: &[&str]| {
             let call = Message::assistant_blocks(vec![Block::call("c1", "Bash", command.clone())]);
             let messages = [Message::user("find the cart"), call, result(texts)];
-            let facts = Facts::from_messages(&messages, &ToolVocabulary::default());
+            let facts = Facts::default().with_messages(&messages, &ToolVocabulary::default());
             facts
                 .turns()
                 .iter()
@@ -475,7 +475,7 @@ mod tests {
             output: "\u{1b}[31m\u{1b}[1mFAILED\u{1b}[0m tests/cart.py::test_sum - assert 1 == 2".to_owned(),
             exit_code: Some(1),
         };
-        let facts = Facts::from_messages(&[message], &ToolVocabulary::default());
+        let facts = Facts::default().with_messages(&[message], &ToolVocabulary::default());
         let lines: Vec<_> = facts.failures().newest().flat_map(|it| it.lines.clone()).collect();
         assert_eq!(lines, [Untrusted::new("FAILED tests/cart.py::test_sum - assert 1 == 2".to_owned())]);
     }

@@ -174,7 +174,7 @@ mod tests {
 
     fn check(requests: &[&str], expected: &[&str]) {
         let messages: Vec<Message> = requests.iter().map(|words| Message::user(*words)).collect();
-        let facts = Facts::from_messages(&messages, &ToolVocabulary::default());
+        let facts = Facts::default().with_messages(&messages, &ToolVocabulary::default());
         let rules: Vec<&str> = facts.constraints().map(|it| it.text.as_str()).collect();
         assert_eq!(rules, expected, "{requests:?}");
     }

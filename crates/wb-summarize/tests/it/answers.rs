@@ -31,7 +31,7 @@ fn an_answer_is_listed_with_its_question_and_is_no_request() {
     let again = digest(&next, Some(&first));
     let latest = "- Latest request: Now the reader.\n# Guardrails";
     assert!(again.starts_with(&[objective, latest].concat()), "{again}");
-    let facts = Facts::from_messages(&talk, &ToolVocabulary::default());
+    let facts = Facts::default().with_messages(&talk, &ToolVocabulary::default());
     let found = wb_facts::audit(&first, &facts);
     assert!(found.is_empty(), "{found:?}");
 }

@@ -39,7 +39,7 @@ impl Composed {
     }
 
     fn facts(&self) -> Facts {
-        Facts::from_messages(&self.messages, &ToolVocabulary::UNIVERSAL)
+        Facts::default().with_messages(&self.messages, &ToolVocabulary::UNIVERSAL)
     }
 }
 
@@ -277,7 +277,7 @@ fn what_a_command_answers_is_no_approval() {
     let mut session = Composed::default();
     session.user("Run the tests and push.");
     session.call("Bash", json!({ "command": "mise run test" }), "ok  example.org/cart/textutil (cached)");
-    let facts = Facts::from_messages(&session.messages, &ToolVocabulary::default());
+    let facts = Facts::default().with_messages(&session.messages, &ToolVocabulary::default());
     let approvals = |summary: &str| {
         let found = audit(summary, &facts);
         found.iter().filter(|finding| finding.kind == FindingKind::UnknownApproval).count()

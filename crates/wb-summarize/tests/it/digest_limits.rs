@@ -35,7 +35,7 @@ fn no_request_is_the_latest_if_a_later_one_is_visible() {
     let talk = script(
         r#"u"Port the importer." a"Done." u"Release it as a minor version." a"Shall I push?" u"yeah, all of it" a"Pushed.""#,
     );
-    let facts = Facts::from_messages(&talk, &ToolVocabulary::default());
+    let facts = Facts::default().with_messages(&talk, &ToolVocabulary::default());
     let rest = LocalDigest::new(&facts, 4).omit_visible(&|at, _| at >= 4).render(4_000);
     assert!(rest.contains("- Earlier request: Release it as a minor version."), "{rest}");
     assert!(!rest.contains("- Latest request:"), "{rest}");
@@ -48,7 +48,7 @@ fn text_that_a_reader_sees_is_not_repeated_at_length() {
     let long =
         format!("Port the importer. Never touch the wire format. {}", "It reads many columns. ".repeat(60));
     let talk = [Message::user(long.as_str()), Message::assistant("Ported.")];
-    let facts = Facts::from_messages(&talk, &ToolVocabulary::default());
+    let facts = Facts::default().with_messages(&talk, &ToolVocabulary::default());
     let alone = LocalDigest::new(&facts, 2).render(8_000);
     assert!(
         alone.contains("# Guardrails\n- Never touch the wire format.") && alone.contains(long.trim()),

@@ -41,7 +41,7 @@ fn edit(path: &str) -> Value {
 }
 
 fn finding_kinds(parts: &[Vec<Message>], summary: &str) -> Vec<FindingKind> {
-    let facts = Facts::from_messages(&parts.concat(), &ToolVocabulary::UNIVERSAL);
+    let facts = Facts::default().with_messages(&parts.concat(), &ToolVocabulary::UNIVERSAL);
     let found = audit(summary, &facts).into_iter().map(|it| it.kind);
     found.filter(|kind| *kind != FindingKind::MissingConstraint).collect()
 }
@@ -300,7 +300,7 @@ fn the_number_of_a_message_is_its_place_also_behind_a_digest() {
                   - Seen last in Read src/b.rs:\n  fn parse_beta()";
     let test = failed("Bash", json!({ "command": "cargo test" }), "test result: FAILED. 0 passed; 1 failed");
     let parts = [user("Start."), user(digest), test].concat();
-    let facts = Facts::from_messages(&parts, &ToolVocabulary::UNIVERSAL);
+    let facts = Facts::default().with_messages(&parts, &ToolVocabulary::UNIVERSAL);
     assert_eq!(facts.n_messages() as usize, parts.len());
     let found = audit("All tests pass.", &facts);
     assert_eq!(found.first().and_then(|it| it.message), Some(3));
@@ -311,9 +311,10 @@ fn the_number_of_a_message_is_its_place_also_behind_a_digest() {
 
 #[test]
 fn facts_that_somebody_made_up_do_no_harm() {
-    let text =
-        serde_json::to_string(&Facts::from_messages(&user("See src/cart.rs."), &ToolVocabulary::UNIVERSAL))
-            .unwrap();
+    let text = serde_json::to_string(
+        &Facts::default().with_messages(&user("See src/cart.rs."), &ToolVocabulary::UNIVERSAL),
+    )
+    .unwrap();
     let known: Value = serde_json::from_str(&text).unwrap();
     let again = |change: fn(&mut Value)| {
         let mut value = known.clone();

@@ -53,7 +53,7 @@ fn the_last_status_is_listed_until_it_may_have_changed() {
         assert!(lines(&later, "- Git status").is_empty(), "{later}");
     }
     let talk = script(shown);
-    let facts = Facts::from_messages(&talk, &ToolVocabulary::default());
+    let facts = Facts::default().with_messages(&talk, &ToolVocabulary::default());
     let rest = LocalDigest::new(&facts, 1).omit_visible(&|at, _| at == 2).render(8_000);
     assert!(lines(&rest, "- Git status").is_empty(), "a reader sees it: {rest}");
     let found = wb_facts::audit(&first, &facts);

@@ -179,7 +179,7 @@ fn a_refusal_is_no_consent_whatever_its_words_begin_with() {
             is_refusal: true,
         },
     ];
-    let facts = Facts::from_messages(&messages, &ToolVocabulary::default());
+    let facts = Facts::default().with_messages(&messages, &ToolVocabulary::default());
     let found = wb_facts::audit("The user approved dropping the production tables.", &facts);
     assert!(found.iter().any(|it| it.kind == wb_facts::FindingKind::UnknownApproval), "{found:?}");
 }
@@ -248,7 +248,7 @@ fn what_was_said_of_a_step_is_forgotten_some_turns_later_and_a_rule_is_not() {
         Message::assistant("Simple ones."),
     ];
     let guardrails = |talk: &[Message]| {
-        let facts = Facts::from_messages(talk, &ToolVocabulary::default());
+        let facts = Facts::default().with_messages(talk, &ToolVocabulary::default());
         facts.constraints().map(|it| it.text.clone()).collect::<Vec<_>>()
     };
     assert!(guardrails(&talk).contains(&"the heading should be blue.".to_owned()), "{:?}", guardrails(&talk));
@@ -281,7 +281,7 @@ fn a_file_that_a_patch_changed_is_stale_until_it_is_read_again() {
         ),
     ];
     let talk = [&read("a", "/home/mira/src/a.rs")[..], &patched, &read("b", "/home/mira/src/b.rs")].concat();
-    let facts = Facts::from_messages(&talk, &ToolVocabulary::UNIVERSAL);
+    let facts = Facts::default().with_messages(&talk, &ToolVocabulary::UNIVERSAL);
     assert!(facts.files().is_stale("/home/mira/src/a.rs") && !facts.files().is_stale("/home/mira/src/b.rs"));
 }
 
@@ -308,7 +308,7 @@ fn a_demand_on_one_thing_and_a_ban_behind_a_demand_are_of_their_step() {
     for n in 0..8 {
         talk.extend([Message::user(format!("Now part {n} of the list.")), Message::assistant("Done.")]);
     }
-    let facts = Facts::from_messages(&talk, &ToolVocabulary::default());
+    let facts = Facts::default().with_messages(&talk, &ToolVocabulary::default());
     let rules: Vec<_> = facts.constraints().map(|it| it.text.as_str()).collect();
     let expected = [
         "Port it, but don't touch the schema.",

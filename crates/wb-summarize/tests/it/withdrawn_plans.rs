@@ -15,7 +15,7 @@ fn list(items: &[(&str, &str)]) -> [Message; 2] {
 
 /// Returns the messages with the findings of withdrawn work, each with its line.
 fn find_withdrawn(messages: &[Message], summary: &str) -> Vec<(u32, Option<u32>)> {
-    let facts = Facts::from_messages(messages, &ToolVocabulary::UNIVERSAL);
+    let facts = Facts::default().with_messages(messages, &ToolVocabulary::UNIVERSAL);
     let found = audit(summary, &facts).into_iter().filter(|it| it.kind == FindingKind::Withdrawn);
     found.map(|it| (it.line, it.message)).collect()
 }
