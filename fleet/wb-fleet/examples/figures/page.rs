@@ -190,7 +190,7 @@ impl Page {
             n_bytes * seconds_of_mb / 3600.0 * CORE_HOUR
         };
         format!(
-            "\nA million sessions of 4 kB cost ${:.3} to weigh and ${:.3} with all parts; a million of 1 MB ${:.2} and ${:.2}.\n",
+            "\nA million sessions of 4 kB cost ${:.4} to weigh and ${:.3} with all parts; a million of 1 MB ${:.2} and ${:.2}.\n",
             cost("weigh", 4e3),
             cost(ALL, 4e3),
             cost("weigh", 1e6),
