@@ -107,7 +107,7 @@ impl<'a> EffectReader<'a> {
             "pushd" | "popd" => self.place = Place::Unknown,
             "sh" | "bash" | "zsh" | "dash" => self.run_shell(words, step),
             "git" => self.run_git(words, step),
-            "gh" => self.out.git.extend(git::github_checkout(words)),
+            "gh" | "glab" => self.out.git.extend(git::request_effect(words)),
             "patch" if options::has(words, 'R', "--reverse") || options::has(words, 'C', "--dry-run") => {}
             "patch" | "apply_patch" | "applypatch" => self.apply_patch(words, step),
             program => self.add(files::effects(program, words)),
@@ -315,6 +315,11 @@ mod tests {
             "git checkout -; gh pr checkout 12 -b fix",
             &["-", "pull request 12"].map(|it| GitEffect::CheckedOut(it.into())),
         );
+        check_git(
+            "gh pr create --fill; gh pr create --dry-run; glab mr create",
+            &[GitEffect::Proposed, GitEffect::Proposed],
+        );
+        check_git("gh issue create -t pr; gh pr edit 3 --title create", &[]);
         check_git(
             "git worktree add -b fix ../fix main; git worktree list; git worktree remove ../fix",
             &[GitEffect::AddedWorktree("../fix".into())],

@@ -70,6 +70,8 @@ pub enum GitEffect<'a> {
     },
     /// Sent commits to a remote.
     Pushed,
+    /// Opened a pull request.
+    Proposed,
     /// Fetched and merged commits of a remote.
     Pulled,
     /// Merged a branch.
@@ -122,6 +124,7 @@ impl GitEffect<'_> {
             Self::Unbranched(name) => GitEffect::Unbranched(to_owned_text(name)),
             Self::Tagged(name) => GitEffect::Tagged(to_owned_text(name)),
             Self::Pushed => GitEffect::Pushed,
+            Self::Proposed => GitEffect::Proposed,
             Self::Pulled => GitEffect::Pulled,
             Self::Rebased => GitEffect::Rebased,
             Self::Stashed => GitEffect::Stashed,

@@ -172,12 +172,19 @@ pub(crate) fn add<'a>(sub: &str, words: &[Word<'a>], step: &Step<'a>, out: &mut 
     }
 }
 
-/// Returns the checkout of a pull request: `gh pr checkout 12`.
-pub(crate) fn github_checkout<'a>(words: &[Word<'a>]) -> Option<GitEffect<'a>> {
-    let [_, pr, checkout, rest @ ..] = words else { return None };
-    let is_it = pr.text == "pr" && matches!(checkout.text.as_ref(), "checkout" | "co");
-    let number = Args { words: rest }.name(&["-b", "--branch", "-R", "--repo"]).filter(|_| is_it)?;
-    Some(GitEffect::CheckedOut(format!("pull request {number}").into()))
+/// Returns what a command did with a pull request: `gh pr checkout 12`, `glab mr create`.
+pub(crate) fn request_effect<'a>(words: &[Word<'a>]) -> Option<GitEffect<'a>> {
+    let [_, kind, verb, rest @ ..] = words else { return None };
+    let args = Args { words: rest };
+    match verb.text.as_ref() {
+        _ if !matches!(kind.text.as_ref(), "pr" | "mr") => None,
+        "checkout" | "co" => {
+            let number = args.name(&["-b", "--branch", "-R", "--repo"])?;
+            Some(GitEffect::CheckedOut(format!("pull request {number}").into()))
+        }
+        "create" if !args.has(&["--dry-run", "--help", "-h"]) => Some(GitEffect::Proposed),
+        _ => None,
+    }
 }
 
 /// Returns the path that a word names.

@@ -45,6 +45,7 @@ pub(super) fn git_line(effect: &GitEffect<'_>, output: &str) -> String {
         GitEffect::Unbranched(what) => format!("removed branch {what}"),
         GitEffect::Tagged(what) => format!("tagged {what}"),
         GitEffect::Pushed => PUSHED.to_owned(),
+        GitEffect::Proposed => ["opened ", request_address(output).unwrap_or("a pull request")].concat(),
         GitEffect::Pulled => "pulled".to_owned(),
         GitEffect::Rebased => "rebased".to_owned(),
         GitEffect::Stashed => "stashed".to_owned(),
@@ -68,6 +69,14 @@ fn checked_out<'o>(named: &'o str, output: &'o str) -> &'o str {
     output.lines().rev().find_map(switched).unwrap_or(previous)
 }
 
+/// Returns the address of a pull request that a command prints.
+fn request_address(output: &str) -> Option<&str> {
+    let is_request = |word: &&str| {
+        word.starts_with("http") && ["/pull/", "/merge_requests/"].iter().any(|it| word.contains(it))
+    };
+    output.split_whitespace().rfind(is_request)
+}
+
 /// Returns the branch and the hash of a new commit, as git prints them in brackets.
 fn commit_place(output: &str) -> Option<&str> {
     let place = |line: &'_ str| line.strip_prefix('[')?.split_once(']').map(|(place, _)| place.len());
@@ -89,6 +98,14 @@ mod tests {
         assert_eq!(line("pull request 3", "Switched to a new branch 'fix/a'\n"), "checked out fix/a");
         assert_eq!(line("pull request 3", ""), "checked out pull request 3");
         assert_eq!(line("-", ""), "checked out the previous branch");
+    }
+
+    #[test]
+    fn a_pull_request_is_known_by_its_address() {
+        let line = |output| git_line(&GitEffect::Proposed, output);
+        let warning = "Warning: 2 uncommitted changes\nhttps://example.org/shop/cart/pull/12\n";
+        assert_eq!(line(warning), "opened https://example.org/shop/cart/pull/12");
+        assert_eq!(line("https://example.org/new\n"), "opened a pull request");
     }
 
     #[test]
