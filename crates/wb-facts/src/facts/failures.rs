@@ -5,6 +5,7 @@ use wb_message::Untrusted;
 use wb_message::text::{head, one_line};
 
 use super::ledger::Activity;
+use wb_shell::lexer::Step;
 use wb_shell::{Command, build_part};
 
 /// Failures that are kept, the newest ones.
@@ -46,15 +47,23 @@ impl Failure {
         !self.checks.is_empty() && self.checks.iter().all(|it| checks.contains(it))
     }
 
-    /// Reports whether a success settles it: one of the same thing or of all of its checks, or for
-    /// a build of tests the run of any part of what was built, or for a part that of a larger part.
+    /// Reports whether a success settles it: one of the same thing or of all of its checks, for a
+    /// build of tests the run of any part of what was built, for a part that of a larger part, or
+    /// the installation of what was missing.
     fn is_settled_by(&self, [subject, part]: [u64; 2], what: &str, checks: &[Activity]) -> bool {
         let is_part = |subjects: [u64; 2]| subjects[0] == subject && subjects[1] != subject;
         let is_covered = || Command::parse(what).covers(&Command::parse(self.what.inspect()));
         self.subjects.contains(&part)
             || self.is_build_of(subject)
-            || self.is_check_of(checks)
+            || self.is_check_of(checks) && (!installs(what) || installs(self.what.inspect()))
+            || self.lacks_what_is_installed_by(what)
             || is_part(self.subjects) && is_part([subject, part]) && is_covered()
+    }
+
+    fn lacks_what_is_installed_by(&self, command: &str) -> bool {
+        let mut missing = self.lines.iter().filter_map(|line| missing_name(line.inspect()));
+        let has = |name| command.split_whitespace().any(|word| is_package(word, name));
+        missing.any(has) && (installs(command) || command.contains("cargo add "))
     }
 
     fn is_build_of(&self, subject: u64) -> bool {
@@ -65,6 +74,51 @@ impl Failure {
     pub fn is_conflict(&self) -> bool {
         self.lines.iter().any(|line| line.inspect().contains("CONFLICT"))
     }
+}
+
+/// Reports whether a command does nothing but install packages, which checks nothing.
+fn installs(command: &str) -> bool {
+    const PROGRAMS: [&str; 16] = [
+        "pip", "pip3", "uv", "poetry", "conda", "npm", "pnpm", "yarn", "bun", "gem", "composer", "apt",
+        "apt-get", "apk", "dnf", "brew",
+    ];
+    const VERBS: [&str; 4] = ["install", "add", "i", "ci"];
+    let command = Command::parse(command);
+    let is_install = |step: &&Step| {
+        let mut words = step.words.iter().map(|word| word.text.as_ref());
+        words.any(|word| PROGRAMS.contains(&word)) && words.any(|word| VERBS.contains(&word))
+    };
+    command.acts().next().is_some() && command.acts().all(|step| is_install(&step))
+}
+
+/// Returns the module or program that a line reports as missing: `No module named 'numpy'`.
+fn missing_name(line: &str) -> Option<&str> {
+    const BEFORE: [&str; 6] = [
+        "No module named ",
+        "Cannot find module ",
+        "Cannot find package ",
+        "can't find crate for ",
+        "unresolved module or unlinked crate ",
+        "command not found: ",
+    ];
+    let is_quote = |c: char| matches!(c, '\'' | '"' | '`');
+    let behind = BEFORE.iter().find_map(|before| Some(line.split_once(before)?.1));
+    let name = behind.map(|rest| rest.trim_start_matches(is_quote)).or_else(|| {
+        let before = [": command not found", ": not found"].iter().find_map(|it| line.split_once(it))?.0;
+        before.rsplit([' ', ':']).next()
+    })?;
+    let is_end = |c: char| is_quote(c) || c.is_whitespace() || matches!(c, '.' | ':' | ',' | ';');
+    name.split(is_end).next().filter(|name| !name.is_empty())
+}
+
+/// Reports whether a word of an installing command is the package of that name, whatever its
+/// version: `numpy==2.1`, `@types/node@22`.
+fn is_package(word: &str, name: &str) -> bool {
+    let word = word.trim_matches(|c| matches!(c, '\'' | '"'));
+    let end = word.char_indices().skip(1).find(|(_, c)| matches!(c, '=' | '<' | '>' | '~' | '[' | '@'));
+    let plain = |text: &str| text.replace('_', "-").to_lowercase();
+    let (word, name) = (plain(end.map_or(word, |(at, _)| &word[..at])), plain(name));
+    word == name || word.strip_prefix("python3-") == Some(&name)
 }
 
 /// The failures that no later success settled, oldest first.
@@ -186,6 +240,34 @@ mod tests {
         check(&[("go test -c ./cart", 1), ("go test -run One ./cart", 1)], &["go test -run One ./cart"]);
         check(&[("pnpm build --filter a", 1), ("pnpm build --filter b", 0)], &["pnpm build --filter a"]);
         check(&[("go test ./cart", 1), ("go test -c ./cart", 0)], &["go test ./cart"]);
+    }
+
+    #[test]
+    fn an_installation_settles_what_was_missing_alone() {
+        let open = |line: &str, installs: &str| {
+            let run = |command: &str, output: &str, code| Message::BashExecution {
+                command: command.to_owned(),
+                output: output.to_owned(),
+                exit_code: Some(code),
+            };
+            let messages = [run("make check", line, 2), run(installs, "done", 0)];
+            Facts::default().with_messages(&messages, &ToolVocabulary::default()).failures().newest().count()
+        };
+        for (line, installs, expected) in [
+            ("ModuleNotFoundError: No module named 'numpy'", "pip install -q 'numpy==2.1'", 0),
+            ("ModuleNotFoundError: No module named 'dateutil_x.tz'", "uv add dateutil-x", 0),
+            ("ModuleNotFoundError: No module named 'numpy'", "pip install pandas", 1),
+            ("ModuleNotFoundError: No module named 'numpy'", "echo numpy", 1),
+            ("Error: Cannot find module '@types/node'", "npm i -D @types/node@22", 0),
+            ("error[E0463]: can't find crate for `serde`", "cargo add serde", 0),
+            ("bash: line 1: jq: command not found", "sudo apt-get install -y jq", 0),
+            ("zsh: command not found: jq", "brew install jq", 0),
+            ("error: 3 tests failed", "cargo add serde", 1),
+            ("error: 3 tests failed", "cd a && npm ci 2>&1 | tail -3", 1),
+            ("error: 3 tests failed", "npm ci && npm run build", 0),
+        ] {
+            assert_eq!(open(line, installs), expected, "{line}, {installs}");
+        }
     }
 
     #[test]
