@@ -249,6 +249,15 @@ impl Compactor {
         reached: impl Fn(&[Message], &CompactionReport) -> f64,
     ) -> Self {
         let opts = CondenseOpts { force: false, context_tokens: 0, ..opts.clone() };
+        // Where the tail alone is too heavy, a budget much below the size takes from the digest.
+        // What is pinned stays, and the user's words need some room next to it.
+        let pinned = view.pinned_tokens();
+        let for_words = (view.total_tokens().saturating_sub(pinned) / 16).min(tokens / 4);
+        // Instructions that leave no room for the rest come in addition.
+        let requested = tokens;
+        let tokens =
+            if pinned.saturating_add(for_words) > tokens { pinned.saturating_add(tokens) } else { tokens };
+        let scale = requested as f64 / tokens.max(1) as f64;
         let try_out = |budget: TargetBudget| {
             let compactor = Self { target_budget: Some(budget), ..self.clone() };
             let mut messages: Vec<Message> = view.messages.iter().map(|it| (*it).clone()).collect();
@@ -257,14 +266,10 @@ impl Compactor {
                 Err(report) => *report,
             };
             // A transcript that stays as it is is no result.
-            if report.is_changed() { reached(&messages, &report) } else { f64::INFINITY }
+            if report.is_changed() { reached(&messages, &report) * scale } else { f64::INFINITY }
         };
         let overhead = self.overhead_tokens;
         let total = view.total_tokens().saturating_add(overhead) as f64;
-        // Where the tail alone is too heavy, a budget much below the size takes from the digest.
-        // What is pinned stays, and the user's words need some room next to it.
-        let pinned = view.pinned_tokens();
-        let for_words = (view.total_tokens().saturating_sub(pinned) / 16).min(tokens / 4);
         let least = overhead.saturating_add((tokens / 2).max(pinned.saturating_add(for_words)));
         let first = overhead.saturating_add(tokens).max(least);
         let target_budget = nearest_budget((least as f64, total), first as f64, try_out);

@@ -8,6 +8,7 @@ use wb_budget::{TokenCounter, TokenHeuristic};
 use wb_digest::redact;
 use wb_facts::Facts;
 use wb_message::Message;
+use wb_message::markers::{OPAQUE_TYPE, is_synthetic};
 use wb_summarize::{CondenseScope, digest_message};
 
 /// The bound of a digest, and what its message needs.
@@ -60,11 +61,21 @@ impl DigestWriter {
 
 /// Maps message numbers of `Facts` to transcript indices (both end at the same message), for a
 /// question about the line of a message.
+///
+/// If the facts include messages of before a compaction, only what follows that compaction has the
+/// same order in both.
 pub(crate) fn by_message_number<'s>(
     facts: &Facts,
-    n_messages: usize,
+    messages: &[&Message],
     has_line: &'s dyn Fn(usize, &str) -> bool,
 ) -> impl Fn(u32, &str) -> bool + use<'s> {
-    let n_before = i64::from(facts.n_messages()) - i64::try_from(n_messages).unwrap_or(i64::MAX);
-    move |message, line| usize::try_from(i64::from(message) - n_before).is_ok_and(|at| has_line(at, line))
+    let n_before = i64::from(facts.n_messages()) - i64::try_from(messages.len()).unwrap_or(i64::MAX);
+    let is_opaque = |message: &Message| matches!(message, Message::Custom { custom_type, .. } if custom_type == OPAQUE_TYPE);
+    let is_compacted = |message: &&Message| is_synthetic(message) || is_opaque(message);
+    let last = if n_before > 0 { messages.iter().rposition(is_compacted) } else { None };
+    let first = last.map_or(0, |last| last + 1);
+    move |message, line| {
+        let at = usize::try_from(i64::from(message) - n_before);
+        at.is_ok_and(|at| at >= first && has_line(at, line))
+    }
 }

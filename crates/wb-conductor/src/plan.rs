@@ -207,9 +207,10 @@ impl Plan<'_> {
     /// Gives `render` the local digest, which leaves out what the result contains anyway.
     fn with_local_digest<R>(&self, head: &Head<'_>, render: impl FnOnce(&LocalDigest<'_>) -> R) -> R {
         let visible = self.draft.visible();
-        let n_messages = self.draft.input.messages.len();
+        let messages = &self.draft.input.messages;
+        let n_messages = messages.len();
         let has_line = |at: usize, line: &str| visible.has_line(at, line);
-        let shows = by_message_number(&head.facts, n_messages, &has_line);
+        let shows = by_message_number(&head.facts, messages, &has_line);
         let n_before = (head.facts.n_messages() as usize).saturating_sub(n_messages);
         let digest = LocalDigest::new(&head.facts, head.n_elided).with_total(head.n_elided + n_before);
         render(&digest.omit_visible(&shows).with_recall_tool(self.recall_tool.as_deref()))

@@ -91,6 +91,19 @@ pub(crate) struct StepRunner<'a, 'p> {
     requires_fewer: bool,
     /// Is true if a digest that keeps the user's words would save nothing.
     is_floor_too_heavy: bool,
+    /// Decides whether a digest may lose what it has no room for.
+    floor_rule: FloorRule,
+}
+
+/// The treatment of a floor that weighs as much as the messages that a digest would replace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FloorRule {
+    /// Other steps come first.
+    Wait,
+    /// They did, and the transcript is too large still.
+    Waited,
+    /// The digest loses what has no room.
+    Lose,
 }
 
 impl<'a, 'p> StepRunner<'a, 'p> {
@@ -121,6 +134,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             may_add: false,
             requires_fewer: false,
             is_floor_too_heavy: false,
+            floor_rule: FloorRule::Wait,
         }
     }
 
@@ -146,6 +160,11 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             if self.draft.total() >= before {
                 break;
             }
+        }
+        if self.floor_rule == FloorRule::Waited && self.is_above_target() {
+            self.floor_rule = FloorRule::Lose;
+            let digests = steps.iter().filter(|step| matches!(step, Step::Digest(_)));
+            digests.for_each(|step| self.run_step(step, true));
         }
         self.fit_digest();
         // Within its limit, a transcript that stays has no target to miss.
@@ -232,6 +251,11 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             return false;
         }
         self.draft.total().saturating_add(self.reserved) > self.target
+    }
+
+    /// Returns whether the draft would be above its target even without `freed` tokens.
+    fn is_above_target_without(&self, freed: u64) -> bool {
+        self.draft.total().saturating_add(self.reserved) > self.target.saturating_add(freed)
     }
 
     fn run_step(&mut self, step: &Step, is_over: bool) {
@@ -355,9 +379,14 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         // The digest is fitted in steps, and its tokens are denser in some parts than in others.
         let floor = head.floor.tokens.saturating_add(head.floor.tokens / 8);
         let floor = floor.saturating_add(head.least_tokens).saturating_add(HEADING_TOKENS);
-        let is_over = self.budget.is_over(self.draft.input.total_tokens());
-        if floor >= freed && !is_over && self.trigger != Trigger::Overflow {
+        let must_shrink =
+            self.trigger == Trigger::Overflow || self.budget.is_over(self.draft.input.total_tokens());
+        if floor >= freed && !must_shrink {
             self.is_floor_too_heavy = true;
+            return None;
+        }
+        if floor >= freed && self.floor_rule != FloorRule::Lose && self.is_above_target_without(freed) {
+            self.floor_rule = FloorRule::Waited;
             return None;
         }
         // A transcript over its limit loses what the floor cannot hold.
@@ -415,9 +444,8 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         if most == 0 {
             return Floor::default();
         }
-        let n_messages = self.draft.input.messages.len();
         let has_message = |at: usize, _: &str| stays(at);
-        let shows = by_message_number(facts, n_messages, &has_message);
+        let shows = by_message_number(facts, &self.draft.input.messages, &has_message);
         let max_chars = TokenHeuristic::DEFAULT.chars_within(most);
         let floor = LocalDigest::new(facts, 0).omit_visible(&shows).floor(max_chars);
         Floor { tokens: self.draft.input.counter.text(&floor).min(most), chars: floor.chars().count() }
@@ -441,7 +469,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         }
         let visible = self.draft.visible();
         let has_line = |at: usize, line: &str| at >= cut && visible.has_line(at, line);
-        let shows = by_message_number(facts, self.draft.input.messages.len(), &has_line);
+        let shows = by_message_number(facts, &self.draft.input.messages, &has_line);
         let max_chars = TokenHeuristic::DEFAULT.chars_within(most);
         let lines = LocalDigest::new(facts, 0).omit_visible(&shows).lines(max_chars);
         self.draft.input.counter.text(&lines).min(most)
