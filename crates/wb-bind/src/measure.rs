@@ -169,7 +169,7 @@ impl Measure {
         let staying = messages.iter().filter(|message| is_pinned(message));
         let staying: u64 = staying.map(|message| counter.message(message)).sum();
         let why = if staying > asked {
-            format!("but instructions of {staying} stay as they are")
+            format!("but instructions of {staying} stay as they are, in addition")
         } else {
             "and no result is nearer".to_owned()
         };
