@@ -56,11 +56,13 @@ pub(crate) fn shortened(entry: &str, max_chars: usize) -> Cow<'_, str> {
 fn shortened_inside(lines: &str, max_chars: usize) -> Cow<'_, str> {
     // The excerpt counts bytes, never fewer than characters.
     let mark = CLIP_MARK.replace('\n', "\n  ");
-    let short = excerpt(lines, max_chars.saturating_sub(mark.len() - CLIP_MARK.len()));
-    match short.split_once(CLIP_MARK) {
-        Some((head, tail)) => Cow::Owned([head, &mark, tail.trim_start()].concat()),
-        None => short,
+    let short = excerpt(lines, max_chars.saturating_sub(2 * (mark.len() - CLIP_MARK.len())));
+    if !short.contains(CLIP_MARK) {
+        return short;
     }
+    let parts = short.split(CLIP_MARK).enumerate();
+    let parts: Vec<&str> = parts.map(|(nth, part)| if nth == 0 { part } else { part.trim_start() }).collect();
+    Cow::Owned(parts.join(&mark))
 }
 
 /// Returns a turn with the lines that fit.

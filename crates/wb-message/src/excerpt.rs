@@ -2,6 +2,7 @@
 //! words.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 
 use crate::markers::CLIP_MARK;
 use crate::text::{head, one_line, tail};
@@ -11,11 +12,21 @@ pub const GAP: &str = "…";
 /// Characters below which a line has no room for a start and an end.
 const LEAST_ENDS_CHARS: usize = 40;
 
+/// The least bytes of an excerpt that shows lines of the middle.
+const LEAST_MIDDLE_BYTES: usize = 240;
+/// The longest piece of the middle, in bytes.
+const PIECE_BYTES: usize = 240;
+/// The number of pieces up to which all that have facts are shown if they fit.
+const FEW_PIECES: usize = 12;
+/// The most facts of a piece that count.
+const MOST_FACTS: usize = 8;
+
 /// Keeps the start (two thirds) and the end of a text with a mark on a line between them, at most
 /// `max_bytes` bytes in all; a text that fits comes back as it is.
 ///
 /// Either part is cut between lines where that leaves three quarters of it, else between words
-/// where that does.
+/// where that does. Lines and sentences between them that have names, addresses, numbers or code
+/// get half of the start's room, between two marks.
 pub fn excerpt(text: &str, max_bytes: usize) -> Cow<'_, str> {
     if text.len() <= max_bytes {
         return Cow::Borrowed(text);
@@ -23,7 +34,17 @@ pub fn excerpt(text: &str, max_bytes: usize) -> Cow<'_, str> {
     let Some(room) = max_bytes.checked_sub(CLIP_MARK.len()) else {
         return Cow::Borrowed(head(text, max_bytes));
     };
-    let (start, end) = (head(text, room - room / 3), tail(text, room / 3));
+    if max_bytes >= LEAST_MIDDLE_BYTES
+        && let Some(outline) = outline(text, room - CLIP_MARK.len())
+    {
+        return Cow::Owned(outline);
+    }
+    Cow::Owned(both_parts(text, room - room / 3, room / 3).join(CLIP_MARK))
+}
+
+/// Returns the start and the end of a text, at most `for_start` and `for_end` bytes.
+fn both_parts(text: &str, for_start: usize, for_end: usize) -> [&str; 2] {
+    let (start, end) = (head(text, for_start), tail(text, for_end));
     let least = start.len() - start.len() / 4;
     let is_late = |at: &usize| *at >= least;
     let at = start.rfind('\n').filter(is_late).or_else(|| start.rfind(' ').filter(is_late));
@@ -32,7 +53,91 @@ pub fn excerpt(text: &str, max_bytes: usize) -> Cow<'_, str> {
     let is_early = |at: &usize| *at <= most;
     let at = end.find('\n').filter(is_early).or_else(|| end.find(' ').filter(is_early));
     let end = &end[at.map_or(0, |at| at + 1)..];
-    Cow::Owned([start.trim_end(), CLIP_MARK, end.trim_start_matches('\n')].concat())
+    [start.trim_end(), end.trim_start_matches('\n')]
+}
+
+/// Returns the start, the pieces of the middle with more facts than others, and the end of a text;
+/// `None` if there are none.
+fn outline(text: &str, room: usize) -> Option<String> {
+    let part = room / 3;
+    let [start, end] = both_parts(text, part, part);
+    let middle = &text[start.len()..text.len() - end.len()];
+    let pieces = pieces(middle);
+    // Where many are alike, as in a table, none says more than another.
+    let sum: usize = pieces.iter().map(|piece| piece.n_facts).sum();
+    let most_alike = if pieces.len() > FEW_PIECES { 3 * sum } else { 0 };
+    let is_above = |at: &usize| 2 * pieces[*at].n_facts * pieces.len() > most_alike;
+    let mut order: Vec<usize> = (0..pieces.len()).filter(is_above).collect();
+    order.sort_by_key(|at| Reverse(pieces[*at].n_facts * 1_000 / (pieces[*at].text.len() + 40)));
+    let mut left = part;
+    order.retain(|at| {
+        let rest = left.checked_sub(pieces[*at].n_bytes());
+        left = rest.unwrap_or(left);
+        rest.is_some()
+    });
+    order.sort_unstable();
+    let lines: Vec<String> = order
+        .iter()
+        .enumerate()
+        .map(|(nth, at)| pieces[*at].line(nth > 0 && order[nth - 1] + 1 != *at))
+        .collect();
+    let lines = lines.join("\n");
+    (!lines.is_empty()).then(|| [start, &lines, end].join(CLIP_MARK))
+}
+
+/// A line of a text, or a sentence of a long one.
+struct Piece<'a> {
+    indent: &'a str,
+    text: &'a str,
+    n_facts: usize,
+}
+
+impl Piece<'_> {
+    fn n_bytes(&self) -> usize {
+        self.indent.len() + GAP.len() + 1 + self.text.len() + 1
+    }
+
+    fn line(&self, has_gap: bool) -> String {
+        let gap = if has_gap { [GAP, " "] } else { ["", ""] };
+        [self.indent, gap[0], gap[1], self.text].concat()
+    }
+}
+
+fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let mut out = Vec::new();
+    for line in text.lines() {
+        let words = line.trim();
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let starts: Vec<usize> = if words.len() <= PIECE_BYTES {
+            vec![0]
+        } else {
+            std::iter::once(0).chain(sentence_starts(words)).collect()
+        };
+        let ends = starts[1..].iter().copied().chain([words.len()]);
+        for (start, end) in starts.iter().zip(ends) {
+            let text = words[*start..end].trim_end();
+            if text != CLIP_MARK.trim() && text.len() <= PIECE_BYTES {
+                out.push(Piece { indent, text, n_facts: n_facts(text) });
+            }
+        }
+    }
+    // The first and the last one may be parts of a line.
+    let n = out.len();
+    out.into_iter().enumerate().filter(|(nth, _)| *nth > 0 && nth + 1 < n).map(|(_, piece)| piece).collect()
+}
+
+/// Counts the words with code, a path, an address, a name or a number.
+fn n_facts(text: &str) -> usize {
+    let is_fact = |word: &str| {
+        let inner = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '#' && c != '`' && c != '-');
+        let has_inside = |sign: char| inner.trim_matches(sign).contains(sign);
+        inner.starts_with(['`', '#']) && inner.len() > 2
+            || inner.starts_with("--")
+            || has_inside('/')
+            || has_inside('_')
+            || inner.len() > 1 && inner.bytes().any(|byte| byte.is_ascii_digit())
+    };
+    text.split_whitespace().filter(|word| is_fact(word)).count().min(MOST_FACTS)
 }
 
 /// Returns a text on one line of at most `max_chars` characters: its start and its end with a mark
@@ -140,6 +245,23 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn lines_of_the_middle_that_hold_facts_stay() {
+        let filler = "It went well and nothing is left to be said about that part of the work.\n".repeat(8);
+        let text = format!(
+            "The importer is done.\n{filler}- Pushed as https://example.org/cart/pull/12\n- Set `max_rows` to 40\n\
+             {filler}- Run `make check --all` first\n{filler}Still open: the stale lock."
+        );
+        let cut = excerpt(&text, 700);
+        assert!(cut.len() <= 700, "{cut}");
+        let middle = "\n[… clipped …]\n- Pushed as https://example.org/cart/pull/12\n- Set `max_rows` to 40\n… - Run `make check --all` first\n[… clipped …]\n";
+        assert!(cut.contains(middle), "{cut}");
+        assert!(cut.starts_with("The importer is done.\n") && cut.ends_with("the stale lock."), "{cut}");
+        assert!(excerpt(&cut, 400).contains("pull/12"), "{}", excerpt(&cut, 400));
+        let one_line = text.replace('\n', " ");
+        assert!(excerpt(&one_line, 700).contains("pull/12"), "{}", excerpt(&one_line, 700));
     }
 
     #[test]
