@@ -111,18 +111,18 @@ impl Fingerprint {
                     message.blocks().iter().filter(|block| !matches!(block, Block::ToolCall { .. }));
                 (blocks_fingerprint(without_calls), blocks_fingerprint(message.blocks()), true)
             }
-            // A result may have been cleared.
+            // A result may have been cleared or shortened.
             Message::ToolResult { tool_call_id, .. } => {
                 let id = fingerprint(1, &Message::user(tool_call_id.as_str()));
-                (id, id, markers::is_cleared(message.blocks()))
+                (id, id, markers::is_from_compaction(message))
             }
             _ => (whole, whole, false),
         };
         Self { whole, left, again, is_loose }
     }
 
-    /// Returns whether this repeats an earlier message, whose result may have been cleared or whose
-    /// open call may have been removed.
+    /// Returns whether this repeats an earlier message, whose result may have been cleared or
+    /// shortened, or whose open call may have been removed.
     fn repeats(&self, old: &Self) -> bool {
         self.whole == old.whole || (old.left == self.again && (old.is_loose || self.is_loose))
     }

@@ -108,6 +108,8 @@ pub fn collect_facts(
             segment.observe_asides(at, &mut facts);
             if at >= segment.n_seen {
                 facts.observe(message, vocabulary);
+            } else if let Some(summary) = markers::digest_body(message) {
+                facts.observe_host_summary(&summary);
             }
         }
         segment.observe_asides(segment.messages.len(), &mut facts);
@@ -161,6 +163,18 @@ mod tests {
         let messages: Vec<Message> = session.messages().cloned().collect();
         assert_eq!(messages, [first, second[3..].to_vec()].concat());
         assert_eq!(session.n_native(), 1);
+    }
+
+    #[test]
+    fn kept_results_that_a_compaction_shortened_are_seen() {
+        let summary = Message::CompactionSummary { summary: "They read.".into(), tokens_before: 9 };
+        let last = [vec![Message::user("more")], step("b").into(), step("c").into()].concat();
+        let first = [vec![Message::user("go")], step("a").into(), last.clone()].concat();
+        let mut kept = last;
+        kept[2] = Message::tool_result("b", "Read", format!("body{}end", markers::CLIP_MARK));
+        let second = [vec![summary], kept, vec![Message::assistant("Done.")]].concat();
+        let segments = segments([first, second].into_iter());
+        assert_eq!(segments[1].n_seen, 6);
     }
 
     #[test]

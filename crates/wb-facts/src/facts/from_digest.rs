@@ -13,9 +13,10 @@ use super::turns::{RequestSource, unindented};
 use super::{Constraint, Facts, Noted};
 use crate::facts::mentions::Source;
 use wb_digest::labels::{
-    ACTIVE, ALL_DONE, APPROVED, CALLED, CHANGED_SINCE, EXCERPTS, FIRST, GIT, LEFT_OUT, MODIFIED, NAMES,
-    NO_TASKS, READ, RECALL_TOOL, SEEN, SINCE_COMMIT, STATUS, STOPPED, TICKED, TURN, UNRESOLVED,
-    USER_MESSAGES_APPLY, elided_total, parse_answer, repeated_request, request_text, without_updated,
+    ACTIVE, ALL_DONE, APPROVED, CALLED, CHANGED_SINCE, EXCERPTS, FIRST, GIT, HOST_SUMMARY, LEFT_OUT,
+    MODIFIED, NAMES, NO_TASKS, READ, RECALL_TOOL, SEEN, SINCE_COMMIT, STATUS, STOPPED, TICKED, TURN,
+    UNRESOLVED, USER_MESSAGES_APPLY, elided_total, parse_answer, repeated_request, request_text,
+    without_updated,
 };
 use wb_digest::{OmittedRequests, Section, Sections};
 use wb_language::constraints::{Kind, constraints};
@@ -65,14 +66,20 @@ fn is_own(entry: &str) -> bool {
 fn lasting(digest: &str) -> String {
     const DRAFTS: [&str; 2] = ["<analysis>", "Analysis:"];
     const SUMMARIES: [&str; 3] = ["</analysis>", "\nSummary:", "<summary>"];
-    const MOMENTS: [&str; 9] = [
-        "Current Work",
-        "Current Task",
+    const MOMENTS: [&str; 15] = [
+        "Current",
         "Next Step",
         "(NEXT)",
-        "Pending Tasks",
+        "Pending",
         "In Progress",
+        "In progress",
         "Remaining",
+        "Still to",
+        "To do",
+        "To Do",
+        "TODO",
+        "Open ",
+        "Unresolved",
         "Still Investigating",
         "All user messages",
     ];
@@ -81,6 +88,8 @@ fn lasting(digest: &str) -> String {
         "If you need specific details from before",
         "Continue the conversation",
     ];
+    const INTRODUCTIONS: [&str; 2] =
+        ["This session is being continued from", "The summary below covers the earlier portion"];
     let start = DRAFTS.iter().filter_map(|draft| digest.find(draft)).min();
     let end = SUMMARIES.iter().filter_map(|it| digest.find(it).map(|at| at + it.len())).max();
     let text = match (start, end) {
@@ -93,6 +102,9 @@ fn lasting(digest: &str) -> String {
     for line in text.lines() {
         if ORDERS.iter().any(|order| line.trim_start().starts_with(order)) {
             break;
+        }
+        if INTRODUCTIONS.iter().any(|it| line.starts_with(it)) {
+            continue;
         }
         // Code is what changes first.
         if has_pairs && is_fence(line) {
@@ -189,6 +201,18 @@ impl Facts {
             self.read_carryover(entry, at, &mut n_sources);
         }
         true
+    }
+
+    /// Takes over what lasts of a host's summary of messages that were read, in place of that of an
+    /// earlier one. Of our own digest there is nothing to take: its facts are known.
+    pub fn observe_host_summary(&mut self, summary: &str) {
+        if summary.lines().any(|line| elided_total(line).is_some()) {
+            return;
+        }
+        self.observe_judgement(&lasting(summary));
+        if let Some(first) = self.foreign.iter().position(|(section, _)| *section == Section::Carryover) {
+            self.foreign.insert(first, (Section::Carryover, HOST_SUMMARY.to_owned()));
+        }
     }
 
     /// Replaces the earlier sentences of a model by those in a new digest of this session.
@@ -313,6 +337,22 @@ mod tests {
     use wb_message::{Message, ToolVocabulary};
 
     use super::*;
+
+    #[test]
+    fn what_lasts_of_a_summary_by_the_host_is_kept_apart() {
+        let mut facts = Facts::default();
+        facts.observe(&Message::user("Port the reader."), &ToolVocabulary::default());
+        let summary = "This session is being continued from before.\n## Discoveries\n- The reader drops blank \
+                       lines.\n## Still to verify\n- Run the tests.";
+        facts.observe_host_summary("## Discoveries\n- The writer is right.");
+        facts.observe_host_summary(summary);
+        let kept: Vec<&str> = facts.foreign().iter().map(|(_, entry)| entry.as_str()).collect();
+        assert_eq!(kept, [HOST_SUMMARY, "## Discoveries", "- The reader drops blank lines."]);
+        assert!(!facts.is_partial());
+        let ours = "# Carryover\n3 messages elided into this digest (3 in all).\n- The writer is right.";
+        facts.observe_host_summary(ours);
+        assert_eq!(facts.foreign().len(), 3);
+    }
 
     #[test]
     fn a_request_before_its_digest_is_the_one_that_the_digest_clips() {
