@@ -85,6 +85,8 @@ const LEADS: &[&str] = &[
     "let's|lets ?also|now|then|just",
     "can|could|would|will you|we|u ?please|maybe|also|then|just|now",
 ];
+/// A polite question, whatever its verb.
+const QUESTION: &str = "^^ ?also|and|but|now|ok|okay|please|so|yes can|could|would|will you|we|u";
 /// Verbs of one step.
 const VERBS: &str = "add|adjust|analyse|analyze|build|bump|check|clean|close|configure|convert|copy|count|create|debug|\
     delete|document|draft|drop|enable|ensure|explain|extend|extract|figure|find|fix|generate|hook|implement|\
@@ -184,7 +186,8 @@ impl Steps {
         let leads = LEADS.iter().map(|lead| [lead, " ", VERBS].concat());
         let others = OTHER_LEADS.iter().map(|(lead, verbs)| [lead, " .. ", verbs].concat());
         let wishes: Vec<String> = leads.chain(others).collect();
-        let wishes: Vec<&str> = wishes.iter().map(String::as_str).chain(EXISTENCE.iter().copied()).collect();
+        let others = EXISTENCE.iter().copied().chain([QUESTION]);
+        let wishes: Vec<&str> = wishes.iter().map(String::as_str).chain(others).collect();
         let order = ["^^ ?please|now|then|also|just ", VERBS, " ?up|out ", THE_THING].concat();
         let (wishes, orders) = (grammar.add(&wishes), grammar.add(&[order.as_str()]));
         let rule_words_of_wishes = grammar.add(RULE_WORDS_OF_WISHES);
@@ -212,6 +215,8 @@ mod tests {
             "we need to fix the tui test sources.",
             "I actually want to move those files to their final location.",
             "can you ensure we have an example that runs.",
+            "can you ask me questions to get the info you need",
+            "ok, could we also look at the other reader",
             "yes, but I think we should rewrite the reader, can you switch to main",
             "the button has a padding, can you update it to make sure it fits",
             "Make sure there is an entry for the new flag",

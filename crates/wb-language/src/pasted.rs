@@ -137,7 +137,14 @@ fn is_stamped(line: &str) -> bool {
         bytes.len() > 8 && bytes[2] == b':' && bytes[5] == b':' && bytes[..2].iter().all(u8::is_ascii_digit);
     let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let is_numbered = number.len() < line.len() && number.starts_with([':', '→', '|']);
-    is_date || is_time || is_numbered || line.starts_with("[+]")
+    is_date || is_time || is_numbered || line.starts_with("[+]") || is_added(line)
+}
+
+/// Returns whether a line is one that a diff with line numbers adds: `+ 13 let a = 1`.
+fn is_added(line: &str) -> bool {
+    let Some(rest) = line.strip_prefix("+ ").map(str::trim_start) else { return false };
+    let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    after.len() < rest.len() && (after.is_empty() || after.starts_with(' '))
 }
 
 /// Returns whether a line has more signs than prose.

@@ -71,27 +71,42 @@ const REPORTS: [&str; 26] = [
     "ran",
     "wrote",
 ];
+/// First words of a sentence that withdraws what was said before it.
+const WITHDRAWS: [&str; 4] = ["actually", "instead", "wait", "hmm"];
 /// Words in `ing` that are not verbs.
 const THINGS: [&str; 7] = ["nothing", "everything", "something", "anything", "existing", "missing", "during"];
 
-/// Returns the first sentences of a text that report a fact, on one line.
+/// Returns the first sentences of a text that report a fact and that none after them withdraws, on
+/// one line.
 pub fn progress_note(text: &str) -> Option<String> {
-    let mut out = String::new();
+    let (mut out, mut is_full) = (String::new(), false);
     let is_note = |sentence: &str| sentence.len() >= LEAST_BYTES && !is_announcement(sentence);
     // Items of a list say little without their introduction.
     let prose = sentences(text).into_iter().filter(|it| !it.is_item).map(|it| it.text);
-    for sentence in prose.filter(|it| is_note(it)) {
+    for sentence in prose {
+        if withdraws(sentence) {
+            (out, is_full) = (String::new(), false);
+        }
+        if is_full || !is_note(sentence) {
+            continue;
+        }
         if out.is_empty() {
             out = one_line(sentence, NOTE_BYTES);
             continue;
         }
-        if out.len() + sentence.len() > NOTE_BYTES {
-            break;
+        is_full = out.len() + sentence.len() > NOTE_BYTES;
+        if !is_full {
+            out.push(' ');
+            out.push_str(&one_line(sentence, NOTE_BYTES));
         }
-        out.push(' ');
-        out.push_str(&one_line(sentence, NOTE_BYTES));
     }
     (!out.is_empty()).then_some(out)
+}
+
+/// Returns whether a sentence withdraws what was said before it: "Actually, the cache is right."
+fn withdraws(sentence: &str) -> bool {
+    let first = sentence.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
+    first.is_some_and(|first| WITHDRAWS.iter().any(|word| first.eq_ignore_ascii_case(word)))
 }
 
 /// Returns whether a sentence announces a step, asks, or introduces the next one.
@@ -141,6 +156,11 @@ mod tests {
                 "Good. Clippy only complains about tests/old.rs. Next I look at the writer.",
                 Some("Clippy only complains about tests/old.rs."),
             ),
+            (
+                "The cache must be cleared by the reader. Actually, the writer can do that. It knows all of the keys.",
+                Some("Actually, the writer can do that. It knows all of the keys."),
+            ),
+            ("The cache is stale after a write. Wait, no.", None),
             ("It does two things:\n- counts lines that are blank\n- skips them while it writes", None),
             ("现在检查下 web 端是否有测试框架和相关测试文件。", None),
         ] {
