@@ -16,6 +16,8 @@ use wb_message::excerpt::GAP;
 
 /// The share of the evidence for a list of bare names, as a divisor.
 const NAMES_PART: usize = 10;
+/// The most lines of one source that list a path and nothing else.
+const MOST_LISTED: usize = 8;
 /// Characters of a whole hash, of the shortest in use (MD5).
 const HASH_CHARS: usize = 32;
 
@@ -99,6 +101,15 @@ impl Source<'_> {
             && !named.is_call()
             && (!is_said || self.last == named.place())
     }
+
+    fn n_listed(&self) -> usize {
+        self.lines.iter().filter(|named| named.line.is_some_and(|line| is_listed(line.into_inner()))).count()
+    }
+}
+
+/// Returns whether a line is a path and nothing else.
+fn is_listed(line: &str) -> bool {
+    line.contains('/') && !line.contains(char::is_whitespace)
 }
 
 /// The lines that are chosen, and the names without a line.
@@ -147,6 +158,10 @@ impl<'a> Choice<'a> {
     fn take_line(&mut self, mentions: &'a Mentions, named: Named<'a>, line: &'a str) -> bool {
         let label = mentions.label_of(&named);
         let source = self.sources.iter_mut().find(|source| source.holds(label, &named));
+        // Of a listing of many files some are enough.
+        if is_listed(line) && source.as_ref().is_some_and(|source| source.n_listed() >= MOST_LISTED) {
+            return true;
+        }
         let for_source = match &source {
             _ if named.is_call() => CALLED.len(),
             Some(_) => GAP.len(),
@@ -237,10 +252,11 @@ fn is_picture(name: &str) -> bool {
 }
 
 /// Returns whether a name seen once means little without its line: words of the agent alone, which
-/// are mostly two sentences without a blank between them, and a full hash in the output of a tool.
+/// are mostly two sentences without a blank between them, and a full hash or id in the output of a
+/// tool.
 fn is_of_little_use(named: &Named<'_>) -> bool {
-    let is_hash =
-        || named.name.len() >= HASH_CHARS && named.name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_hex = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+    let is_hash = || named.name.len() >= HASH_CHARS && named.name.bytes().all(is_hex);
     named.by == mentions::Source::Agent || (named.by == mentions::Source::Tool && is_hash())
 }
 

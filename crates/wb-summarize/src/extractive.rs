@@ -22,6 +22,7 @@ use wb_digest::labels::{
 use wb_digest::{OmittedRequests, Section, Sections, quote_behind_label, quote_in_line};
 use wb_facts::turns::ASKED_CHARS;
 use wb_facts::{Change, Changed, Facts, Failure, FileFact, Noted, RequestSource, Turn};
+use wb_language::plain_words;
 use wb_language::short_answers::is_answer;
 use wb_language::tasks::{Task, TaskState};
 use wb_message::excerpt::excerpt;
@@ -32,8 +33,10 @@ const SHOWN_BYTES: usize = 400;
 const LEAST_FIRST_BYTES: usize = 120;
 /// The most paths listed of each kind.
 const N_PATHS: usize = 40;
-/// Bytes of the conclusion of a turn: the newest one, the two before it, and older ones.
+/// Bytes of the conclusion of a turn: the newest one, the two before it, and older ones; more in a
+/// large digest, by the part of its size that each may take.
 const UTTERANCE_BYTES: [usize; 3] = [2_400, 1_000, 400];
+const UTTERANCE_PARTS: [usize; 3] = [8, 16, 40];
 /// Parts per hundred of a digest's size that the user's requests may take.
 const WORDS_PERCENT: usize = 32;
 /// The newest turns, whose commands are listed even if they merely show something.
@@ -204,9 +207,9 @@ impl<'a> LocalDigest<'a> {
         let first_chars = self.first_request().filter(|first| is_short(first)).map_or(0, first_chars);
         self.objective(&mut out, word_chars.min(left.max(room / 2)).max(first_chars.min(room)));
         self.turns(&mut out, max_chars);
-        self.status(&mut out);
+        self.status(&mut out, max_chars);
         for line in self.facts.decided().iter().rev() {
-            out.add(Section::Rationale, labelled("- ", &line.text, LINE_CHARS));
+            out.add(Section::Rationale, labelled("- ", &line.text, usize::MAX));
         }
         let is_planned = !self.facts.tasks().all().is_empty();
         let read = self.files(|file| file.change.is_none() && file.read_at.is_some());
@@ -323,10 +326,11 @@ impl<'a> LocalDigest<'a> {
         user_requests::entries(&self.facts, others, latest, max_chars)
     }
 
-    /// Returns whether a request is nothing but one rule, which the guardrails quote.
+    /// Returns whether a request is nothing but one rule, which the guardrails quote, and asks for
+    /// no step.
     fn is_rule(&self, turn: &Turn) -> bool {
         let asked = turn.asked.trim();
-        self.facts.constraints().any(|it| it.text == asked && !self.is_shown(it.at))
+        !asks(asked) && self.facts.constraints().any(|it| it.text == asked && !self.is_shown(it.at))
     }
 
     fn guardrails(&self, out: &mut Sections) {
@@ -350,7 +354,7 @@ impl<'a> LocalDigest<'a> {
             let is_last = Some(turn.number) == last;
             // The last reply is not part of the turns.
             let shows_reply = !turn.said.is_empty() && !is_last && !self.is_shown(turn.said_at);
-            let most = UTTERANCE_BYTES[[0, 1, 1, 2][n_replies.min(3)]];
+            let most = utterance_bytes([0, 1, 1, 2][n_replies.min(3)], max_chars);
             let reply = shows_reply.then(|| turn.said.map(|said| tidy(&excerpt(said, most))));
             n_replies += usize::from(shows_reply);
             let body = self.turn(turn, age, reply.as_ref());
@@ -408,9 +412,9 @@ impl<'a> LocalDigest<'a> {
         self.facts.tasks().all().iter().filter(|task| task.state != TaskState::Done)
     }
 
-    fn status(&self, out: &mut Sections) {
+    fn status(&self, out: &mut Sections, max_chars: usize) {
         if let Some(turn) = self.active().filter(|turn| !self.is_shown(turn.said_at)) {
-            let said = turn.said.map(|said| tidy(&excerpt(said, UTTERANCE_BYTES[1])));
+            let said = turn.said.map(|said| tidy(&excerpt(said, utterance_bytes(1, max_chars))));
             out.add(Section::Status, labelled_lines(ACTIVE, &said));
         }
         self.certain(out);
@@ -449,6 +453,11 @@ impl<'a> LocalDigest<'a> {
     }
 }
 
+/// Returns the bytes of a conclusion of this age in a digest of that size.
+fn utterance_bytes(age: usize, max_chars: usize) -> usize {
+    UTTERANCE_BYTES[age].max(max_chars / UTTERANCE_PARTS[age])
+}
+
 fn task_line(task: &Task) -> String {
     let mut line = format!("- [{}] ", task.state.as_str());
     quote_in_line(&mut line, &task.text, LINE_CHARS);
@@ -474,6 +483,13 @@ fn labelled_lines(label: &str, text: &Untrusted) -> String {
     let mut lines = label.to_owned();
     quote_behind_label(&mut lines, text);
     lines
+}
+
+/// Returns whether the user's words ask for something: "can we also add a switch for that".
+fn asks(words: &str) -> bool {
+    const FIRST: [&str; 9] = ["can", "could", "would", "will", "please", "let", "lets", "how", "what"];
+    let first = plain_words(words).next().unwrap_or_default();
+    words.ends_with(['?', '？']) || FIRST.iter().any(|word| first.eq_ignore_ascii_case(word))
 }
 
 /// Returns whether a first request stays whole in any digest.

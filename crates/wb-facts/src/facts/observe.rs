@@ -27,7 +27,7 @@ use wb_language::progress_notes::is_announcement;
 use wb_language::short_answers::is_answer;
 use wb_language::superseded_statements::Update;
 use wb_language::user_text::{is_rejection, message_words, rejected_words, user_words, words_of_texts};
-use wb_message::excerpt::excerpt;
+use wb_message::excerpt::{both_ends, excerpt};
 use wb_shell::outcome::Reported;
 
 /// Calls that may be open at once, the newest ones.
@@ -37,7 +37,7 @@ const MOST_DECIDED: usize = 12;
 /// Turns after which what was said of a step is forgotten, and of the first request.
 const PASSING_TURNS: usize = 6;
 const FIRST_TURNS: usize = 20;
-const DECIDED_BYTES: usize = 300;
+const DECIDED_CHARS: usize = 300;
 /// Bytes of a text and of an argument that are read, half of them at each end.
 const TEXT_BYTES: usize = 64 << 10;
 const ARGUMENT_BYTES: usize = 20_000;
@@ -206,7 +206,8 @@ impl Facts {
     }
 
     fn decide(&mut self, from: &str, line: &str, at: u32) {
-        let text = format!("({from}) {}", head(line.trim().trim_start_matches("- "), DECIDED_BYTES));
+        let line = both_ends(line.trim_start().trim_start_matches("- "), DECIDED_CHARS);
+        let text = format!("({from}) {line}");
         push_newest(&mut self.decided, Noted::new(text, at), MOST_DECIDED);
     }
 
@@ -431,7 +432,7 @@ fn withdraws(words: &str) -> bool {
 /// Reports whether it is a short note of the host; long or tagged text is no reason.
 fn is_note(text: &str) -> bool {
     let text = text.trim();
-    text.len() <= DECIDED_BYTES
+    text.len() <= DECIDED_CHARS
         && !text.starts_with(['<', '['])
         && !text.starts_with("Caveat:")
         && !text.contains('\n')

@@ -21,7 +21,7 @@ const ASKED_BYTES: usize = 8_000;
 /// Characters of a request that its turn is named by.
 pub const ASKED_CHARS: usize = 80;
 /// Bytes of what the agent said, of a command, and of a line that a tool showed.
-const SAID_BYTES: usize = 3_000;
+const SAID_BYTES: usize = 4_000;
 const COMMAND_BYTES: usize = 300;
 const LINE_BYTES: usize = 240;
 /// Commands, progress notes, files and answers that are kept of a turn.
