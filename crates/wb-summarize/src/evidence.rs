@@ -16,7 +16,7 @@ use wb_message::excerpt::GAP;
 
 /// The share of the evidence for a list of bare names, as a divisor.
 const NAMES_PART: usize = 10;
-/// The most lines of one source that list a path and nothing else.
+/// The most lines of one source that are a folder and nothing else.
 const MOST_LISTED: usize = 8;
 /// Characters of a whole hash, of the shortest in use (MD5).
 const HASH_CHARS: usize = 32;
@@ -107,9 +107,9 @@ impl Source<'_> {
     }
 }
 
-/// Returns whether a line is a path and nothing else.
+/// Returns whether a line is a folder and nothing else, as `ls -R` lists them.
 fn is_listed(line: &str) -> bool {
-    line.contains('/') && !line.contains(char::is_whitespace)
+    line.contains('/') && line.ends_with([':', '/']) && !line.contains(char::is_whitespace)
 }
 
 /// The lines that are chosen, and the names without a line.
@@ -158,7 +158,7 @@ impl<'a> Choice<'a> {
     fn take_line(&mut self, mentions: &'a Mentions, named: Named<'a>, line: &'a str) -> bool {
         let label = mentions.label_of(&named);
         let source = self.sources.iter_mut().find(|source| source.holds(label, &named));
-        // Of a listing of many files some are enough.
+        // Of a listing of many folders some are enough.
         if is_listed(line) && source.as_ref().is_some_and(|source| source.n_listed() >= MOST_LISTED) {
             return true;
         }
