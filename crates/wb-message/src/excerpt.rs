@@ -163,10 +163,16 @@ pub fn both_ends(text: &str, max_chars: usize) -> String {
     [start, GAP, end].join(" ")
 }
 
-/// Returns at most the first characters of a line, cut between words where it has some.
+/// Returns at most the first characters of a line, up to the end of a sentence where that leaves
+/// half of them, else cut between words where it has some.
 fn beginning(line: &str, max_chars: usize) -> &str {
     let Some((end, next)) = line.char_indices().nth(max_chars) else { return line };
     let start = &line[..end];
+    // Half a sentence before a gap would be read with what follows it.
+    let starts = sentence_starts(line).take_while(|at| *at <= end);
+    if let Some(at) = starts.last().filter(|at| *at >= end / 2) {
+        return line[..at].trim_end();
+    }
     if next == ' ' {
         return start;
     }
@@ -226,7 +232,7 @@ mod tests {
         let short = ["All of it is done, as you wanted it. ".repeat(4).as_str(), "Push?"].concat();
         check(&short, 60, "All of it is done, as you … done, as you wanted it. Push?");
         let cut = format!("The first half. {}{CLIP_MARK}{}Next: c.", "a ".repeat(30), "b ".repeat(30));
-        check(&cut, 60, "The first half. a a a a a a … b b b b b b b b b b b Next: c.");
+        check(&cut, 60, "The first half. … b b b b b b b b b b b Next: c.");
         check(
             &"不要改。".repeat(20),
             43,
