@@ -79,3 +79,26 @@ pub(crate) fn by_message_number<'s>(
         at.is_ok_and(|at| at >= first && has_line(at, line))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use wb_message::ToolVocabulary;
+
+    use super::*;
+
+    #[test]
+    fn messages_before_a_compaction_are_not_found_by_their_number() {
+        let read: Vec<Message> = (0..6).map(|n| Message::user(format!("Part {n}."))).collect();
+        let facts = Facts::without_words().with_messages(&read, &ToolVocabulary::default());
+        let has_line = |_: usize, _: &str| true;
+        let found = |messages: &[&Message]| -> Vec<u32> {
+            let shows = by_message_number(&facts, messages, &has_line);
+            (0..6).filter(|at| shows(*at, "")).collect()
+        };
+        let all: Vec<&Message> = read.iter().collect();
+        assert_eq!(found(&all), [0, 1, 2, 3, 4, 5]);
+        // The host kept what was asked, put its rules in between, and went on.
+        let (rules, data) = (Message::custom("developer", "Be brief."), Message::custom(OPAQUE_TYPE, "..."));
+        assert_eq!(found(&[&read[3], &rules, &data, &read[4], &read[5]]), [4, 5]);
+    }
+}

@@ -306,6 +306,19 @@ mod tests {
     }
 
     #[test]
+    fn a_listing_of_folders_gets_few_lines() {
+        let folders: Vec<String> = (0..40).map(|n| format!("/srv/shop/cart_{n}/old_parts:")).collect();
+        let listing = Message::tool_result("c1", "Bash", folders.join("\n"));
+        let facts = Facts::default().with_messages(&[listing], &ToolVocabulary::default());
+        let digest = evidence(facts.names(), "", 8_000, |_, _| false);
+        assert_eq!(
+            digest.lines().filter(|line| line.ends_with("/old_parts:")).count(),
+            MOST_LISTED,
+            "{digest}"
+        );
+    }
+
+    #[test]
     fn a_digest_without_its_lines_is_the_rest_of_it() {
         let digest = "# Plan\n- go on\n# Carryover\n3 messages.";
         let below = "\n- Seen last in Read src/a.rs:\n  fn a()\n  # Plan\n- names: parse_cart · src/b.rs";

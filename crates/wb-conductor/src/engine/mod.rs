@@ -253,11 +253,6 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         self.draft.total().saturating_add(self.reserved) > self.target
     }
 
-    /// Returns whether the draft would be above its target even without `freed` tokens.
-    fn is_above_target_without(&self, freed: u64) -> bool {
-        self.draft.total().saturating_add(self.reserved) > self.target.saturating_add(freed)
-    }
-
     fn run_step(&mut self, step: &Step, is_over: bool) {
         let is_due = is_over && self.is_above_target();
         let is_changed = match step {
@@ -385,7 +380,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             self.is_floor_too_heavy = true;
             return None;
         }
-        if floor >= freed && self.floor_rule != FloorRule::Lose && self.is_above_target_without(freed) {
+        if floor >= freed && self.floor_rule != FloorRule::Lose {
             self.floor_rule = FloorRule::Waited;
             return None;
         }

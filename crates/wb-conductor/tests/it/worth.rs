@@ -138,6 +138,23 @@ fn a_size_below_that_of_the_instructions_keeps_the_words_of_the_user() {
 }
 
 #[test]
+fn a_digest_that_would_lose_the_words_of_the_user_waits_for_shorter_results() {
+    let mut messages = vec![Message::custom("system", "Work with care. ".repeat(2_500))];
+    let requests: Vec<String> =
+        (0..6).map(|n| format!("Is part {n} of the ledger stale, or is it used?")).collect();
+    for request in &requests {
+        messages.push(Message::user(request.as_str()));
+        messages.push(Message::assistant("It is used."));
+    }
+    messages.extend(script("a:bash t*9000"));
+    let (after, report) = condensed(&messages, &window(24_000), &AUTO);
+    assert!(report.is_changed() && report.tokens_after < report.tokens_before, "{report}");
+    let is_there = |words: &&String| after.contains(&Message::user(words.as_str()));
+    assert!(requests.iter().all(|words| is_there(&words)), "{report}");
+    assert!(after.iter().all(|message| digest_body(message).is_none()), "{report}");
+}
+
+#[test]
 fn instructions_above_the_limit_leave_the_words_of_the_user() {
     let mut messages = vec![Message::custom("system", "Work with care. ".repeat(4_000))];
     let requests: Vec<String> =

@@ -432,7 +432,7 @@ fn withdraws(words: &str) -> bool {
 /// Reports whether it is a short note of the host; long or tagged text is no reason.
 fn is_note(text: &str) -> bool {
     let text = text.trim();
-    text.len() <= DECIDED_CHARS
+    text.chars().count() <= DECIDED_CHARS
         && !text.starts_with(['<', '['])
         && !text.starts_with("Caveat:")
         && !text.contains('\n')

@@ -423,3 +423,14 @@ fn a_list_in_a_file_has_its_last_ticked_task() {
         assert!(lines(&gone, "- Task list").is_empty(), "{gone}");
     }
 }
+
+#[test]
+fn a_rule_that_asks_for_a_step_stays_among_the_requests() {
+    let requests = |asked: &str| {
+        let talk = script(&format!("u\"Port the reader.\" a u\"{asked}\" a u\"Now the tests.\" a"));
+        let digest = digest(&talk, None);
+        (lines(&digest, "- Earlier request: ").len(), lines(&digest, &format!("- {asked}")).len())
+    };
+    assert_eq!(requests("Can we keep a switch that always warns of old files"), (1, 1));
+    assert_eq!(requests("Never push to main."), (0, 1));
+}
