@@ -33,10 +33,9 @@ const SHOWN_BYTES: usize = 400;
 const LEAST_FIRST_BYTES: usize = 120;
 /// The most paths listed of each kind.
 const N_PATHS: usize = 40;
-/// Bytes of the conclusion of a turn: the newest one, the two before it, and older ones; more in a
-/// large digest, by the part of its size that each may take.
-const UTTERANCE_BYTES: [usize; 3] = [2_400, 1_000, 400];
-const UTTERANCE_PARTS: [usize; 3] = [8, 16, 40];
+/// Bytes of the conclusion of a turn: the newest one, the two before it, and older ones; and the
+/// part of a large digest that each may take instead, as a divisor.
+const UTTERANCES: [(usize, usize); 3] = [(2_400, 8), (1_000, 16), (400, 40)];
 /// Parts per hundred of a digest's size that the user's requests may take.
 const WORDS_PERCENT: usize = 32;
 /// The newest turns, whose commands are listed even if they merely show something.
@@ -455,7 +454,8 @@ impl<'a> LocalDigest<'a> {
 
 /// Returns the bytes of a conclusion of this age in a digest of that size.
 fn utterance_bytes(age: usize, max_chars: usize) -> usize {
-    UTTERANCE_BYTES[age].max(max_chars / UTTERANCE_PARTS[age])
+    let (n_bytes, part) = UTTERANCES[age];
+    n_bytes.max(max_chars / part)
 }
 
 fn task_line(task: &Task) -> String {

@@ -63,7 +63,7 @@ impl Failure {
     fn lacks_what_is_installed_by(&self, command: &str) -> bool {
         let mut missing = self.lines.iter().filter_map(|line| missing_name(line.inspect()));
         let has = |name| command.split_whitespace().any(|word| is_package(word, name));
-        missing.any(has) && (installs(command) || command.contains("cargo add "))
+        missing.any(has) && installs(command)
     }
 
     fn is_build_of(&self, subject: u64) -> bool {
@@ -85,8 +85,11 @@ fn installs(command: &str) -> bool {
     const VERBS: [&str; 4] = ["install", "add", "i", "ci"];
     let command = Command::parse(command);
     let is_install = |step: &&Step| {
-        let mut words = step.words.iter().map(|word| word.text.as_ref());
-        words.any(|word| PROGRAMS.contains(&word)) && words.any(|word| VERBS.contains(&word))
+        let words: Vec<&str> = step.words.iter().map(|word| word.text.as_ref()).collect();
+        let at = words.iter().position(|word| PROGRAMS.contains(word));
+        // `cargo install` builds.
+        at.is_some_and(|at| words[at..].iter().any(|word| VERBS.contains(word)))
+            || words.starts_with(&["cargo", "add"])
     };
     command.acts().next().is_some() && command.acts().all(|step| is_install(&step))
 }
