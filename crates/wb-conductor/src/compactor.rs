@@ -253,10 +253,9 @@ impl Compactor {
         // What is pinned stays, and the user's words need some room next to it.
         let pinned = view.pinned_tokens();
         let for_words = (view.total_tokens().saturating_sub(pinned) / 16).min(tokens / 4);
-        // Instructions that leave no room for the rest come in addition.
+        // Instructions that are larger come in addition.
         let requested = tokens;
-        let tokens =
-            if pinned.saturating_add(for_words) > tokens { pinned.saturating_add(tokens) } else { tokens };
+        let tokens = if pinned > tokens { pinned.saturating_add(tokens) } else { tokens };
         let scale = requested as f64 / tokens.max(1) as f64;
         let try_out = |budget: TargetBudget| {
             let compactor = Self { target_budget: Some(budget), ..self.clone() };
