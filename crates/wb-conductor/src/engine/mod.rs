@@ -89,8 +89,6 @@ pub(crate) struct StepRunner<'a, 'p> {
     may_add: bool,
     /// Requires a result with fewer messages than the input.
     requires_fewer: bool,
-    /// Is true if a digest that keeps the user's words would save nothing.
-    is_floor_too_heavy: bool,
     /// Decides whether a digest may lose what it has no room for.
     floor_rule: FloorRule,
 }
@@ -98,11 +96,11 @@ pub(crate) struct StepRunner<'a, 'p> {
 /// The treatment of a floor that weighs as much as the messages that a digest would replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FloorRule {
+    /// There was no such floor.
+    Unmet,
     /// Other steps come first.
     Wait,
-    /// They did, and the transcript is too large still.
-    Waited,
-    /// The digest loses what has no room.
+    /// They were not enough: the digest loses what has no room.
     Lose,
 }
 
@@ -133,8 +131,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             steps: Vec::new(),
             may_add: false,
             requires_fewer: false,
-            is_floor_too_heavy: false,
-            floor_rule: FloorRule::Wait,
+            floor_rule: FloorRule::Unmet,
         }
     }
 
@@ -161,18 +158,19 @@ impl<'a, 'p> StepRunner<'a, 'p> {
                 break;
             }
         }
-        if self.floor_rule == FloorRule::Waited && self.is_above_target() {
+        let is_floor_too_heavy = self.floor_rule == FloorRule::Wait && !self.must_shrink();
+        if self.floor_rule == FloorRule::Wait && !is_floor_too_heavy && self.is_above_target() {
             self.floor_rule = FloorRule::Lose;
             let digests = steps.iter().filter(|step| matches!(step, Step::Digest(_)));
             digests.for_each(|step| self.run_step(step, true));
         }
         self.fit_digest();
         // Within its limit, a transcript that stays has no target to miss.
-        let is_over = is_over && !self.is_floor_too_heavy;
+        let is_over = is_over && !is_floor_too_heavy;
         let report = self.report(is_over);
         let is_refused = self.requires_fewer && self.draft.n_free() == 0;
         if self.steps.is_empty() || is_refused {
-            let reason = if self.is_floor_too_heavy {
+            let reason = if is_floor_too_heavy {
                 Unchanged::NotWorthIt { saves: 0 }
             } else if is_over {
                 Unchanged::NothingToFold
@@ -197,6 +195,11 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             recall_tool: None,
             report,
         })
+    }
+
+    /// Returns whether the transcript may not stay as it is.
+    fn must_shrink(&self) -> bool {
+        self.trigger == Trigger::Overflow || self.budget.is_over(self.draft.input.total_tokens())
     }
 
     fn is_forced(&self) -> bool {
@@ -374,14 +377,8 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         // The digest is fitted in steps, and its tokens are denser in some parts than in others.
         let floor = head.floor.tokens.saturating_add(head.floor.tokens / 8);
         let floor = floor.saturating_add(head.least_tokens).saturating_add(HEADING_TOKENS);
-        let must_shrink =
-            self.trigger == Trigger::Overflow || self.budget.is_over(self.draft.input.total_tokens());
-        if floor >= freed && !must_shrink {
-            self.is_floor_too_heavy = true;
-            return None;
-        }
         if floor >= freed && self.floor_rule != FloorRule::Lose {
-            self.floor_rule = FloorRule::Waited;
+            self.floor_rule = FloorRule::Wait;
             return None;
         }
         // A transcript over its limit loses what the floor cannot hold.
