@@ -8,7 +8,7 @@ use wb_budget::{TokenCounter, TokenHeuristic};
 use wb_digest::redact;
 use wb_facts::Facts;
 use wb_message::Message;
-use wb_message::markers::{OPAQUE_TYPE, is_synthetic};
+use wb_message::markers::{is_opaque, is_synthetic};
 use wb_summarize::{CondenseScope, digest_message};
 
 /// The bound of a digest, and what its message needs.
@@ -70,7 +70,6 @@ pub(crate) fn by_message_number<'s>(
     has_line: &'s dyn Fn(usize, &str) -> bool,
 ) -> impl Fn(u32, &str) -> bool + use<'s> {
     let n_before = i64::from(facts.n_messages()) - i64::try_from(messages.len()).unwrap_or(i64::MAX);
-    let is_opaque = |message: &Message| matches!(message, Message::Custom { custom_type, .. } if custom_type == OPAQUE_TYPE);
     let is_compacted = |message: &&Message| is_synthetic(message) || is_opaque(message);
     let last = if n_before > 0 { messages.iter().rposition(is_compacted) } else { None };
     let first = last.map_or(0, |last| last + 1);
@@ -83,6 +82,7 @@ pub(crate) fn by_message_number<'s>(
 #[cfg(test)]
 mod tests {
     use wb_message::ToolVocabulary;
+    use wb_message::markers::OPAQUE_TYPE;
 
     use super::*;
 

@@ -206,6 +206,11 @@ pub fn is_pinned(message: &Message) -> bool {
     matches!(message, Message::Custom { custom_type, .. } if PINNED_TYPES.contains(&custom_type.as_str()))
 }
 
+/// Returns whether the message is data that only a provider can read.
+pub fn is_opaque(message: &Message) -> bool {
+    matches!(message, Message::Custom { custom_type, .. } if custom_type == OPAQUE_TYPE)
+}
+
 /// Returns whether the message contains the user's words: no digest, restored file or mark of a
 /// drop, and not only tool results.
 pub fn is_prompt(message: &Message) -> bool {

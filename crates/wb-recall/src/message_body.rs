@@ -3,15 +3,14 @@
 use std::borrow::Cow;
 
 use wb_message::block::{output_blocks, shown_text};
-use wb_message::markers::{OPAQUE_TYPE, Visibility, is_pinned, is_synthetic, visibility};
+use wb_message::markers::{Visibility, is_pinned, is_synthetic, visibility};
 use wb_message::text::json_into;
 use wb_message::{Block, Content, Message, Value};
 
 /// Returns whether a message was said: not a system text, a digest, a restored file or an internal
 /// note.
 pub(crate) fn is_said(message: &Message) -> bool {
-    let is_opaque = matches!(message, Message::Custom { custom_type, .. } if custom_type == OPAQUE_TYPE);
-    !is_opaque && !is_pinned(message) && !is_synthetic(message) && visibility(message) == Visibility::All
+    !is_pinned(message) && !is_synthetic(message) && visibility(message) == Visibility::All
 }
 
 /// Returns the text of a message: its texts and reasoning, the arguments of its calls, its results.

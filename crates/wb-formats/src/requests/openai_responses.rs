@@ -104,8 +104,7 @@ impl Document for ResponsesDocument {
         (view.messages, view.provenance) = (segment.messages, provenance);
         view.model = text(&self.text, &["model"]);
         view.notes = passed.notes(Skips::default());
-        let is_opaque = |it: &Message| matches!(it, Message::Custom { custom_type, .. } if custom_type == wb_message::markers::OPAQUE_TYPE);
-        if view.messages.iter().any(is_opaque) {
+        if view.messages.iter().any(wb_message::markers::is_opaque) {
             view.notes.push(Note::CompactionApplied { tokens_before: None });
         }
         Ok(view)

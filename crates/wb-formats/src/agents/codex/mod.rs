@@ -11,7 +11,7 @@ mod render;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use wb_message::markers::OPAQUE_TYPE;
+use wb_message::markers::is_opaque;
 use wb_message::{Message, ToolVocabulary};
 use wb_record::{
     Abilities, ChangeSet, Confidence, Document, Format, FormatError, MissingRole, NotExpressible, Note,
@@ -74,7 +74,7 @@ fn is_line(line: &ProbedValue) -> bool {
 /// Turns a compaction that nobody can read into an empty digest, which the next compaction replaces
 /// by what the rollout has from before it.
 fn release_opaque(message: &mut Message) {
-    if matches!(message, Message::Custom { custom_type, .. } if custom_type == OPAQUE_TYPE) {
+    if is_opaque(message) {
         *message = Message::CompactionSummary { summary: String::new(), tokens_before: 0 };
     }
 }
