@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use crate::speed::{dist, instructions};
 use crate::times::{Times, slowest};
-use crate::{api, bindings, catalog, deep, e2e, fleet, layers, package, pages, program, tidy};
+use crate::{alone, api, bindings, catalog, deep, e2e, fleet, layers, package, pages, program, tidy};
 
 /// The action of a step.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ pub(crate) const STEPS: [(&str, Action, Runs); 26] = [
     ("catalog", Action::Own(catalog::run), Runs::All),
     ("tidy", Action::Own(tidy::run), Runs::All),
     ("clippy", Action::Cargo("clippy --workspace --all-targets --all-features -- -D warnings"), Runs::All),
-    ("each crate alone", Action::Own(each_crate_alone), Runs::All),
+    ("each crate alone", Action::Own(alone::run), Runs::All),
     ("PostgreSQL", Action::Own(postgres), Runs::Deep),
     ("test", Action::Tests, Runs::All),
     ("instructions", Action::Own(|root| instructions::run(root, &[])), Runs::All),
@@ -153,15 +153,6 @@ fn postgres(root: &Path) -> Result<(), String> {
 
 fn line(words: &str) -> Vec<String> {
     words.split(' ').map(str::to_owned).collect()
-}
-
-/// Checks each crate with its default features and nothing that other crates of the workspace turn
-/// on.
-fn each_crate_alone(root: &Path) -> Result<(), String> {
-    let names = layers::packages(root)?;
-    let words = names.iter().map(|name| format!("clippy --quiet -p {name} -- -D warnings"));
-    let without_models = "clippy --quiet -p wb-cli --no-default-features -- -D warnings";
-    words.chain([without_models.to_owned()]).try_for_each(|words| cargo(root, &line(&words), &[]))
 }
 
 /// Runs each program of `examples/alone`, which depends on one of our crates and nothing else, and

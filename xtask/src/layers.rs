@@ -1,6 +1,7 @@
 //! `cargo xtask layers`: dependencies point to a smaller layer, those of the core outwards are few,
 //! and the lock file of the other workspace has them all.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::Value;
@@ -102,6 +103,15 @@ pub(crate) fn packages(root: &Path) -> Result<Vec<String>, String> {
     let metadata = metadata(root)?;
     let packages = metadata["packages"].as_array().map_or(&[][..], Vec::as_slice);
     Ok(packages.iter().filter_map(|package| package["name"].as_str().map(str::to_owned)).collect())
+}
+
+/// Returns the names of all that a crate of the workspace is compiled with.
+pub(crate) fn dependencies(root: &Path) -> Result<BTreeSet<String>, String> {
+    let metadata = metadata(root)?;
+    let packages = metadata["packages"].as_array().map_or(&[][..], Vec::as_slice);
+    let all = packages.iter().filter_map(|package| package["dependencies"].as_array()).flatten();
+    let compiled = all.filter(|it| it["kind"] != "dev");
+    Ok(compiled.filter_map(|it| it["name"].as_str().map(str::to_owned)).collect())
 }
 
 fn metadata(root: &Path) -> Result<Value, String> {

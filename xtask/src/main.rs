@@ -7,6 +7,7 @@
 mod program;
 mod tidy;
 mod layers;
+mod alone;
 mod catalog;
 mod schema;
 mod figures;
