@@ -24,7 +24,7 @@ fn try_all(name: &str, bytes: &[u8]) {
 #[test]
 fn a_file_that_is_cut_anywhere_is_opened_or_refused() {
     for (name, bytes) in fixtures() {
-        for end in 0..bytes.len() {
+        for end in places(0..bytes.len()) {
             try_all(name, &bytes[..end]);
         }
     }
@@ -73,7 +73,7 @@ fn a_first_line_that_cannot_be_read_is_named_and_hides_no_other() {
 #[test]
 fn one_document_that_is_cut_anywhere_is_refused() {
     for (name, bytes) in fixtures().iter().filter(|(_, bytes)| is_document(bytes)) {
-        for end in 1..bytes.trim_ascii_end().len() {
+        for end in places(1..bytes.trim_ascii_end().len()) {
             assert!(open(&bytes[..end]).is_err(), "{name} cut at {end}");
         }
     }
@@ -91,7 +91,7 @@ fn is_document(bytes: &[u8]) -> bool {
 fn a_document_that_is_not_utf8_is_refused_with_the_line() {
     let mut n_reported = 0;
     for (name, bytes) in fixtures().iter().filter(|(_, bytes)| is_document(bytes)) {
-        for at in (0..bytes.len()).filter(|at| bytes[*at].is_ascii_alphabetic()) {
+        for at in places((0..bytes.len()).filter(|at| bytes[*at].is_ascii_alphabetic())) {
             let mut bytes = bytes.to_vec();
             bytes[at] = 0xFF;
             let line = bytes[..at].split(|byte| *byte == b'\n').count();
@@ -105,7 +105,7 @@ fn a_document_that_is_not_utf8_is_refused_with_the_line() {
             }
         }
     }
-    assert!(n_reported > 10_000, "{n_reported}");
+    assert!(n_reported > 1_000, "{n_reported}");
 }
 
 fn n_unreadable(view: &View) -> usize {
@@ -181,7 +181,7 @@ fn the_first_line_that_is_ignored_is_named() {
 #[test]
 fn a_file_with_a_byte_changed_is_opened_or_refused() {
     for (name, bytes) in fixtures() {
-        for at in 0..bytes.len() {
+        for at in places(0..bytes.len()) {
             let mut bytes = bytes.to_vec();
             bytes[at] = [b'"', b'}', b'[', b'\n', b'9', b',', 0xFF][at % 7];
             try_all(name, &bytes);
