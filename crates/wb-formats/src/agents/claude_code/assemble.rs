@@ -191,7 +191,7 @@ impl<'a> SlotDraft<'a> {
         let call = self.calls.get_mut(&tool_call_id);
         let is_repeated = call.as_ref().is_some_and(|call| call.is_answered);
         let tool_name = call.as_ref().map(|call| call.tool.clone()).unwrap_or_default();
-        let is_refusal = row.is_refusal;
+        let is_refusal = row.refusal.is_of(&tool_name);
         let result = Message::ToolResult { tool_call_id, tool_name, content, is_error, is_refusal };
         match call {
             _ if is_repeated => self.repeated.push(row.span().at),

@@ -50,9 +50,33 @@ pub(crate) fn is_of_another(kind: &str) -> bool {
     OTHERS.contains(&kind)
 }
 
-/// The host's record in place of a result that the user refused; that of a tool's error begins
-/// with `Error`.
+/// The host's record in place of a result that the user refused; that of an error begins with
+/// `Error`.
 const REFUSED: &str = "\"User rejected tool use\"";
+/// The start of that record where the user said why. The error of another program may begin so too.
+const REFUSED_WITH_WORDS: &str = "\"Error: The user doesn't want to proceed with this tool use.";
+/// The start of the names of tools that other programs provide.
+const OF_SERVER: &str = "mcp__";
+
+/// The record of the host that the user refused a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    No,
+    /// The error of the call reads so.
+    Error,
+    Yes,
+}
+
+impl Refusal {
+    /// Returns whether the user refused a call of this tool.
+    pub(crate) fn is_of(self, tool: &str) -> bool {
+        match self {
+            Self::No => false,
+            Self::Error => !tool.starts_with(OF_SERVER),
+            Self::Yes => true,
+        }
+    }
+}
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -195,10 +219,16 @@ impl<'a> Head<'a> {
         self.parent_uuid.as_str()
     }
 
-    /// Returns whether the host records that the user refused the call.
-    pub(crate) fn is_refusal(&self) -> bool {
-        self.tool_denial_kind.as_str() == Some("user-rejected")
-            || self.tool_use_result.is_some_and(|result| result.get() == REFUSED)
+    /// Returns the host's record of a refusal.
+    pub(crate) fn refusal(&self) -> Refusal {
+        let result = self.tool_use_result.map_or("", |result| result.get());
+        if self.tool_denial_kind.as_str() == Some("user-rejected") || result == REFUSED {
+            Refusal::Yes
+        } else if result.starts_with(REFUSED_WITH_WORDS) {
+            Refusal::Error
+        } else {
+            Refusal::No
+        }
     }
 
     /// Returns what the host does with the queue of prompts, and with which.

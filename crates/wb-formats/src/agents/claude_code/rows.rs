@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 use wb_record::json::{place_in, remove};
 use wb_record::{FormatError, Lines, Note, PartReader, Parts, Span};
 
-use super::head::{Boundary, Head, Kind};
+use super::head::{Boundary, Head, Kind, Refusal};
 use super::prompt_queue::{PromptQueue, QueuedPrompt};
 use crate::kit::skips::Skips;
 use crate::shapes::anthropic_block::user_body;
@@ -24,8 +24,8 @@ pub(crate) struct Row {
     pub(crate) is_lost: bool,
     pub(crate) kind: Kind,
     pub(crate) is_side: bool,
-    /// Set if it has a result of a call that the user refused.
-    pub(crate) is_refusal: bool,
+    /// The refusal of the call whose result it has.
+    pub(crate) refusal: Refusal,
     /// The time of a user message; 0 for other lines.
     pub(crate) timestamp: i64,
     /// The bytes of the file.
@@ -181,7 +181,7 @@ impl Rows {
             is_lost: parent == Some(None) && self.all.iter().any(Row::is_chat),
             kind,
             is_side: head.is_side(),
-            is_refusal: head.is_refusal(),
+            refusal: head.refusal(),
             timestamp: if is_user { head.timestamp() } else { 0 },
             record: at..at + line.len() as u64,
             content,
@@ -259,7 +259,7 @@ impl Rows {
             is_lost: false,
             kind: Kind::Link,
             is_side: self.is_subagent(),
-            is_refusal: false,
+            refusal: Refusal::No,
             timestamp: 0,
             record: at..at + len as u64,
             content: 0..0,

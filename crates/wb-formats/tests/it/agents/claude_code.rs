@@ -309,26 +309,31 @@ fn a_line_that_a_compaction_keeps_twice_has_its_first_position() {
 #[test]
 fn a_refusal_is_one_only_if_the_host_records_it() {
     let said = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nyes";
-    let file = |mark: &str| {
-        let call = r#"{"type":"assistant","uuid":"a","parentUuid":null,"message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Bash","input":{}}]}}"#;
+    let file = |tool: &str, mark: &str| {
+        let call = format!(
+            r#"{{"type":"assistant","uuid":"a","parentUuid":null,"message":{{"id":"m","content":[{{"type":"tool_use","id":"t","name":"{tool}","input":{{}}}}]}}}}"#
+        );
         let result = serde_json::json!([{ "type": "tool_result", "tool_use_id": "t", "content": said, "is_error": true }]);
         format!(
             "{call}\n{{\"type\":\"user\",\"uuid\":\"b\",\"parentUuid\":\"a\"{mark},\"message\":{{\"role\":\"user\",\"content\":{result}}}}}\n"
         )
     };
-    for (mark, expected) in [
-        ("", false),
-        (r#","toolUseResult":"Error: User rejected tool use""#, false),
-        (r#","toolUseResult":"User rejected tool use""#, true),
-        (r#","toolDenialKind":"user-rejected""#, true),
-        (r#","toolDenialKind":"hook""#, false),
+    let with_words = format!(r#","toolUseResult":"Error: {}""#, said.replace('\n', "\\n"));
+    for (tool, mark, expected) in [
+        ("Bash", "", false),
+        ("Bash", r#","toolUseResult":"Error: User rejected tool use""#, false),
+        ("Bash", r#","toolUseResult":"User rejected tool use""#, true),
+        ("Bash", &with_words, true),
+        ("mcp__notes__add", &with_words, false),
+        ("mcp__notes__add", r#","toolDenialKind":"user-rejected""#, true),
+        ("Bash", r#","toolDenialKind":"hook""#, false),
     ] {
-        let view = wb_formats::read(&mut file(mark).as_bytes()).unwrap();
+        let view = wb_formats::read(&mut file(tool, mark).as_bytes()).unwrap();
         let found = view
             .messages
             .iter()
             .any(|it| matches!(it, wb_message::Message::ToolResult { is_refusal: true, .. }));
-        assert_eq!(found, expected, "{mark}");
+        assert_eq!(found, expected, "{tool} {mark}");
     }
 }
 
