@@ -14,13 +14,14 @@ use crate::pass::{Goal, Pass};
 /// The number of the newest compactable results to keep.
 pub const DEFAULT_KEEP_RECENT: usize = 6;
 
-/// The characters that a body must exceed: the mark and about two tokens.
-const WORTH_CHARS: usize = CLEARED_TOOL_RESULT.len() + 8;
+/// The characters that a body must exceed: what is shorter often says how a command ended, and
+/// saves little.
+const WORTH_CHARS: usize = CLEARED_TOOL_RESULT.len() * 4;
 
 /// Clears tool results that are older than the newest ones and whose tool can be run again.
 ///
-/// Only live bodies count among the newest: cleared and empty ones do not. A body no longer than
-/// the mark stays. The tool of a result is that of the call it answers.
+/// Only live bodies count among the newest: cleared and empty ones do not. A body that is hardly
+/// longer than the mark stays. The tool of a result is that of the call it answers.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Microcompact {
