@@ -72,8 +72,11 @@ pub const ASKED_SINCE: &str = "; the user has asked for more since";
 pub const LEFT_OUT: &str = "- Left out for want of room: ";
 /// Refers to constraints in the messages that follow the digest.
 pub const USER_MESSAGES_APPLY: &str = "- The user messages next to this digest also apply.";
-/// Introduces what is taken from a summary by the agent's host.
-pub const HOST_SUMMARY: &str = "- From an earlier summary; parts may be outdated:";
+/// Introduces what is taken from a summary by the agent's host, with the turn that it was written
+/// in.
+pub const HOST_SUMMARY: &str = "- From an earlier summary, written in turn ";
+/// Ends that introduction.
+pub const HOST_SUMMARY_END: &str = "; parts may be outdated:";
 /// Introduces the quotes of single lines.
 pub const EXCERPTS: &str =
     "- Single lines as they were last shown; others are left out, and some may have changed since:";

@@ -10,16 +10,26 @@ use std::ops::Range;
 pub fn is_decision(line: &str) -> bool {
     const WORDS: Lookup =
         Lookup::new(&["because", "decided", "therefore"], &[("root", "cause"), ("the", "reason")]);
-    // A guess is not a reason.
-    const GUESSES: Lookup = Lookup::new(
-        &["maybe", "perhaps", "probably", "possibly", "might", "likely", "suspect"],
-        &[("must", "be"), ("could", "be")],
-    );
     let line = line.trim();
     let is_row =
         line.starts_with(['#', '|', '<', '>', '/', '`']) || line.starts_with(|c: char| c.is_ascii_digit());
     let is_sentence = line.len() > 32 && !is_row && !line.ends_with([':', '?']);
-    is_sentence && WORDS.matches(line) && !GUESSES.matches(line)
+    is_sentence && WORDS.matches(line) && !is_guess(line)
+}
+
+/// Returns whether a line guesses at a reason.
+pub fn is_guess(line: &str) -> bool {
+    const WORDS: Lookup = Lookup::new(
+        &["maybe", "perhaps", "probably", "possibly", "might", "likely", "suspect"],
+        &[("must", "be"), ("could", "be")],
+    );
+    WORDS.matches(line)
+}
+
+/// Returns whether a line names the cause of a fault; the next such line replaces it.
+pub fn names_a_cause(line: &str) -> bool {
+    const WORDS: Lookup = Lookup::new(&[], &[("root", "cause"), ("actual", "cause"), ("real", "cause")]);
+    WORDS.matches(line)
 }
 
 /// A set of words and pairs of words, ignoring case.

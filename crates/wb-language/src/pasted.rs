@@ -94,6 +94,7 @@ pub(crate) fn is_data(line: &str) -> bool {
         || words.ends_with(['{', '}', ';'])
         || words.contains('"') && words.contains("\":")
         || is_frame(line)
+        || is_padded(line)
         || is_code(words)
         || is_stamped(words)
         || is_dense(words)
@@ -107,6 +108,13 @@ pub(crate) fn is_error(line: &str) -> bool {
 /// Returns whether a line is a frame of a stack trace.
 fn is_frame(line: &str) -> bool {
     line.starts_with([' ', '\t']) && line.trim_start().starts_with("at ") && line.contains(['(', ':'])
+}
+
+/// Returns whether a line fills the width of a terminal with blanks. Two blanks at an end are a
+/// line break of Markdown.
+fn is_padded(line: &str) -> bool {
+    const LEAST_WIDTH: usize = 60;
+    line.len() >= LEAST_WIDTH && line.trim_end_matches(['\r', '\n']).ends_with("   ")
 }
 
 /// Returns whether a line begins like a statement of a programming language.
@@ -162,4 +170,19 @@ pub(crate) const fn byte_set(bytes: &[u8]) -> [bool; 256] {
         at += 1;
     }
     set
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_a_terminal_shows_are_pasted() {
+        assert!(is_data("+ 13 - **Text**: the component redraws on each change of the theme"));
+        assert!(is_data(&format!(
+            "{:<80}",
+            "title and output (`toolOutput`), in place of the unused token."
+        )));
+        assert!(!is_data("Begin each paragraph of the guide with a verb, and end it so.  "));
+    }
 }

@@ -16,7 +16,7 @@ use wb_message::excerpt::GAP;
 
 /// The share of the evidence for a list of bare names, as a divisor.
 const NAMES_PART: usize = 10;
-/// The most lines of one source that are a folder and nothing else.
+/// The most lines of one source that are an entry of a list: a folder, a test that passed.
 const MOST_LISTED: usize = 8;
 /// Characters of a whole hash, of the shortest in use (MD5).
 const HASH_CHARS: usize = 32;
@@ -107,9 +107,20 @@ impl Source<'_> {
     }
 }
 
-/// Returns whether a line is a folder and nothing else, as `ls -R` lists them.
+/// Returns whether a line is a folder and nothing else, as `ls -R` lists them, or a test that
+/// passed.
 fn is_listed(line: &str) -> bool {
-    line.contains('/') && line.ends_with([':', '/']) && !line.contains(char::is_whitespace)
+    const PASSED_STARTS: [&str; 4] = ["✓ ", "✔ ", "--- PASS: ", "PASS "];
+    let is_folder = line.contains('/') && line.ends_with([':', '/']) && !line.contains(char::is_whitespace);
+    let is_test = || line.contains("::") || line.starts_with("test ");
+    is_folder
+        || PASSED_STARTS.iter().any(|start| line.starts_with(start))
+        || is_test() && (line.contains(" PASSED") || line.ends_with(" ok"))
+}
+
+/// Returns whether a line is a host's sentence around the content of a file.
+fn is_frame(line: &str) -> bool {
+    line.contains(" has been updated. Here's the result of running `cat -n`")
 }
 
 /// The lines that are chosen, and the names without a line.
@@ -158,8 +169,10 @@ impl<'a> Choice<'a> {
     fn take_line(&mut self, mentions: &'a Mentions, named: Named<'a>, line: &'a str) -> bool {
         let label = mentions.label_of(&named);
         let source = self.sources.iter_mut().find(|source| source.holds(label, &named));
-        // Of a listing of many folders some are enough.
-        if is_listed(line) && source.as_ref().is_some_and(|source| source.n_listed() >= MOST_LISTED) {
+        // Some entries of a list are enough.
+        if is_frame(line)
+            || is_listed(line) && source.as_ref().is_some_and(|source| source.n_listed() >= MOST_LISTED)
+        {
             return true;
         }
         let for_source = match &source {
@@ -216,7 +229,8 @@ fn push_lines(out: &mut String, source: &Source<'_>) {
             continue;
         }
         let follows = |above: &Named<'_>| above.place() == named.place() && above.is_above(named);
-        let gap = if before.is_none_or(follows) { "" } else { GAP };
+        // A line of an earlier digest may have its mark.
+        let gap = if before.is_none_or(follows) || line.inspect().starts_with(GAP) { "" } else { GAP };
         // A single blank has a meaning in lists of changed files.
         let blank = if named.indent == 1 { " " } else { "" };
         out.extend(["\n  ", gap]);

@@ -21,7 +21,7 @@ use wb_digest::labels::{
 };
 use wb_digest::{OmittedRequests, Section, Sections, quote_behind_label, quote_in_line};
 use wb_facts::turns::ASKED_CHARS;
-use wb_facts::{Change, Changed, Facts, Failure, FileFact, Noted, RequestSource, Turn};
+use wb_facts::{Change, Facts, Failure, FileFact, Noted, RequestSource, Turn};
 use wb_language::plain_words;
 use wb_language::short_answers::is_answer;
 use wb_language::tasks::{Task, TaskState};
@@ -371,7 +371,8 @@ impl<'a> LocalDigest<'a> {
 
     fn turn(&self, turn: &Turn, age: usize, reply: Option<&Untrusted>) -> String {
         let mut body = if turn.restored.is_empty() { String::new() } else { ["\n", &turn.restored].concat() };
-        let changed: Vec<String> = turn.changed.iter().map(Changed::line).collect();
+        let is_shown = |at| self.is_shown(at);
+        let changed: Vec<String> = turn.changed.iter().filter_map(|it| it.line(is_shown)).collect();
         if !changed.is_empty() {
             body.extend(["\n  ", FILES, &changed.join(", ")]);
         }
@@ -437,7 +438,7 @@ impl<'a> LocalDigest<'a> {
         }
         let is_modified = |file: &&FileFact| matches!(file.change, Some(Change::Written | Change::Edited));
         let mut modified: Vec<&FileFact> = self.facts.files().newest().filter(is_modified).collect();
-        modified.sort_by_key(|file| Reverse(file.changed_at));
+        modified.sort_by_key(|file| (file.path.starts_with("/tmp/"), Reverse(file.changed_at)));
         path_entries(out, Section::Status, MODIFIED, modified.into_iter().map(|file| file.path.as_str()));
     }
 

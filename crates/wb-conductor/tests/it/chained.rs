@@ -132,8 +132,11 @@ fn check_digest(agent: &Agent, after: &[Message], report: &CompactionReport) {
     let digest = digest_of(after);
     let message = after.iter().find(|message| digest_body(message).is_some()).expect("a digest");
     let limit = report.limit_tokens.expect("a window");
-    // Lines of evidence take up to three quarters of the share of restored files.
+    // Lines of evidence take up to three quarters of the share of restored files, and many words of
+    // the user more than their share.
     let cap = (DIGEST_TOKENS.min(limit / 8) + 8_000.min(limit / 4) / 4 * 3).max(120);
+    let words = digest.split("# Guardrails").next().map_or(0, |words| words.len() as u64 / 4);
+    let cap = cap + words.saturating_sub(DIGEST_TOKENS.min(limit / 8) / 2).min(limit / 16);
     assert!(estimate_message_tokens(message) <= cap, "the digest exceeds {cap}: {report}\n{digest}");
     assert!(digest.contains(FIRST), "the first request is lost:\n{digest}");
     let in_tail = |prompt: &String| after.iter().any(|message| *message == Message::user(prompt.as_str()));

@@ -1,5 +1,7 @@
 //! Takes in what a call or a command did, and forgets what it overtakes.
 
+use std::borrow::Cow;
+
 use wb_message::pairing::id_key;
 use wb_message::tools::normal_path;
 use wb_message::{ToolRole, ToolVocabulary};
@@ -99,7 +101,7 @@ impl Facts {
         }
         self.sources.push(Evidence::File(path.to_owned()), call.at);
         self.files.changed(path, Change::Edited, at, false);
-        self.turns.current().changes(path, "edited");
+        self.turns.current().changes(path, "edited", at);
     }
 
     fn written(&mut self, path: &str, call: &OpenCall, at: u32) {
@@ -107,7 +109,7 @@ impl Facts {
         self.overtake(|shown| shown.is_of(path));
         self.sources.push(Evidence::File(path.to_owned()), call.at);
         self.files.changed(path, Change::Written, at, false);
-        self.turns.current().changes(path, "written");
+        self.turns.current().changes(path, "written", at);
     }
 
     /// Notes what a shell or a patch has made of a file.
@@ -134,11 +136,11 @@ impl Facts {
         }
         let turn = self.turns.current();
         match effect {
-            Effect::Wrote(path) => turn.changes(path, "written"),
-            Effect::Edited(path) => turn.changes(path, "edited"),
-            Effect::Deleted(path) => turn.changes(path, "deleted"),
-            Effect::Restored(path) => turn.changes(path, "restored"),
-            Effect::Moved { from, to } => turn.changes(from, &["moved to ", to].concat()),
+            Effect::Wrote(path) => turn.changes(path, "written", at),
+            Effect::Edited(path) => turn.changes(path, "edited", at),
+            Effect::Deleted(path) => turn.changes(path, "deleted", at),
+            Effect::Restored(path) => turn.changes(path, "restored", at),
+            Effect::Moved { from, to } => turn.changes(from, &["moved to ", to].concat(), at),
         }
     }
 
@@ -253,11 +255,24 @@ impl Facts {
         }
     }
 
+    /// Notes which files a command changed whose output is gone.
+    pub(super) fn ran_unseen(&mut self, command: &str, at: u32) {
+        for effect in &Command::parse(command).effects().files {
+            self.file_changed(effect, at);
+        }
+    }
+
     /// Notes what a command changed that worked.
     fn did(&mut self, command: &Command<'_>, effects: &Effects<'_>, output: &str, at: u32) {
         let in_scratch = is_scratch(command.text);
         for effect in &effects.files {
             self.file_changed(effect, at);
+        }
+        // A script may have changed again what was restored.
+        for path in differing_files(command.text, output) {
+            if self.files.is_restored(path) {
+                self.file_changed(&FileEffect::Edited(Cow::Borrowed(path)), at);
+            }
         }
         for effect in effects.git.iter().filter(|_| !in_scratch) {
             if ends_conflicts(effect) {
@@ -287,6 +302,13 @@ fn shown_files<'c>(command: &'c Command<'_>) -> impl Iterator<Item = &'c str> {
     words
         .filter(|word| has_file_ending(word) && !word.starts_with('-') && !word.contains('*'))
         .take(MOST_SHOWN)
+}
+
+/// Returns the files of the working copy that a command shows as changed.
+fn differing_files<'o>(command: &str, output: &'o str) -> impl Iterator<Item = &'o str> {
+    let is_diff = command.contains("git diff") && !command.contains("..");
+    let lines = output.lines().filter(move |_| is_diff);
+    lines.filter_map(|line| Some(line.strip_prefix("diff --git a/")?.split_once(" b/")?.0))
 }
 
 /// Reports whether files may have other contents afterwards than those that were shown.

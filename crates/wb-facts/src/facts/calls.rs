@@ -12,9 +12,13 @@ use super::mentions::MOST_LINE_BYTES;
 
 /// Characters of what the lines of a result come from.
 pub(super) const LABEL_CHARS: usize = 100;
+/// Of these, characters of a pattern next to a path.
+const PATTERN_CHARS: usize = 40;
 
+/// The argument that a search takes next to a path.
+const PATTERN: &str = "pattern";
 /// Arguments that name the subject of a tool that takes neither a path nor a command.
-const ASKED_KEYS: [&str; 4] = ["pattern", "query", "url", "description"];
+const ASKED_KEYS: [&str; 4] = [PATTERN, "query", "url", "description"];
 /// Arguments that control how something runs.
 const HOW_KEYS: [&str; 7] =
     ["workdir", "cwd", "timeout", "timeout_ms", "yield_time_ms", "max_output_tokens", "output_mode"];
@@ -60,9 +64,12 @@ impl OpenCall {
 pub fn call_label(name: &str, input: &Value, vocabulary: &ToolVocabulary) -> String {
     let of = |key: &&str| field(input, key).and_then(Value::as_str).map(Cow::Borrowed);
     let asked = || ASKED_KEYS.iter().find_map(of);
-    let on = vocabulary.path(input).map(normal_path).or_else(|| command(input)).or_else(asked);
-    let on = on.map_or_else(String::new, |on| one_line(&on, LABEL_CHARS));
-    [name, if on.is_empty() { "" } else { " " }, &on].concat()
+    let path = vocabulary.path(input).map(normal_path);
+    let pattern = path.is_some().then(|| of(&PATTERN)).flatten();
+    let on = path.or_else(|| command(input)).or_else(asked);
+    let words = [pattern.map(|it| one_line(&it, PATTERN_CHARS)), on.map(|it| one_line(&it, LABEL_CHARS))];
+    let words: Vec<String> = words.into_iter().flatten().filter(|word| !word.is_empty()).collect();
+    [name, if words.is_empty() { "" } else { " " }, &words.join(" in ")].concat()
 }
 
 /// Returns the lines that an edit takes out of a file, and whether it brings more or fewer.

@@ -110,6 +110,12 @@ impl Files {
         &mut self.files[last]
     }
 
+    /// Reports whether the last change of a file was that its changes were reverted.
+    pub(crate) fn is_restored(&self, path: &str) -> bool {
+        let is_one = |file: &FileFact| file.change == Some(Change::Restored);
+        self.files.iter().any(|file| is_one(file) && is_same_file(&file.path, path))
+    }
+
     /// Reports whether the content read from a file is outdated: it was deleted, or a shell has
     /// changed it since.
     pub fn is_stale(&self, path: &str) -> bool {

@@ -13,9 +13,9 @@ use super::turns::{RequestSource, unindented};
 use super::{Constraint, Facts, Noted};
 use crate::facts::mentions::Source;
 use wb_digest::labels::{
-    ACTIVE, ALL_DONE, APPROVED, CALLED, CHANGED_SINCE, EXCERPTS, FIRST, GIT, HOST_SUMMARY, LEFT_OUT,
-    MODIFIED, NAMES, NO_TASKS, READ, RECALL_TOOL, SEEN, SINCE_COMMIT, STATUS, STOPPED, TICKED, TURN,
-    UNRESOLVED, USER_MESSAGES_APPLY, elided_total, parse_answer, repeated_request, request_text,
+    ACTIVE, ALL_DONE, APPROVED, CALLED, CHANGED_SINCE, EXCERPTS, FIRST, GIT, HOST_SUMMARY, HOST_SUMMARY_END,
+    LEFT_OUT, MODIFIED, NAMES, NO_TASKS, READ, RECALL_TOOL, SEEN, SINCE_COMMIT, STATUS, STOPPED, TICKED,
+    TURN, UNRESOLVED, USER_MESSAGES_APPLY, elided_total, parse_answer, repeated_request, request_text,
     without_updated,
 };
 use wb_digest::{OmittedRequests, Section, Sections};
@@ -125,15 +125,20 @@ fn lasting(digest: &str) -> String {
     [wishes, rest].concat().join("\n")
 }
 
-/// Reports whether a digest quotes a request, whole or without its middle.
+/// Reports whether a digest quotes a request, whole or without its middle; a digest may write its
+/// blanks otherwise.
 fn is_quoted(asked: &str, quote: &str) -> bool {
     let mark = CLIP_MARK.trim();
-    match (quote.split_once(mark), quote.rsplit_once(mark)) {
-        (Some((start, _)), Some((_, end))) => {
-            asked.starts_with(start.trim_end()) && asked.ends_with(end.trim_start())
-        }
-        _ => asked == quote,
-    }
+    let (Some((start, _)), Some((_, end))) = (quote.split_once(mark), quote.rsplit_once(mark)) else {
+        return letters(asked).eq(letters(quote));
+    };
+    let (mut from_start, mut from_end) = (letters(asked), letters(asked).rev());
+    letters(start).all(|c| from_start.next() == Some(c))
+        && letters(end).rev().all(|c| from_end.next() == Some(c))
+}
+
+fn letters(text: &str) -> impl DoubleEndedIterator<Item = char> + '_ {
+    text.chars().filter(|c| !c.is_whitespace())
 }
 
 impl Facts {
@@ -211,7 +216,9 @@ impl Facts {
         }
         self.observe_judgement(&lasting(summary));
         if let Some(first) = self.foreign.iter().position(|(section, _)| *section == Section::Carryover) {
-            self.foreign.insert(first, (Section::Carryover, HOST_SUMMARY.to_owned()));
+            let turn = self.turns.current().number;
+            let introduction = format!("{HOST_SUMMARY}{turn}{HOST_SUMMARY_END}");
+            self.foreign.insert(first, (Section::Carryover, introduction));
         }
     }
 
@@ -347,7 +354,8 @@ mod tests {
         facts.observe_host_summary("## Discoveries\n- The writer is right.");
         facts.observe_host_summary(summary);
         let kept: Vec<&str> = facts.foreign().iter().map(|(_, entry)| entry.as_str()).collect();
-        assert_eq!(kept, [HOST_SUMMARY, "## Discoveries", "- The reader drops blank lines."]);
+        let introduction = "- From an earlier summary, written in turn 1; parts may be outdated:";
+        assert_eq!(kept, [introduction, "## Discoveries", "- The reader drops blank lines."]);
         assert!(!facts.is_partial());
         let ours = "# Carryover\n3 messages elided into this digest (3 in all).\n- The writer is right.";
         facts.observe_host_summary(ours);
@@ -364,6 +372,7 @@ mod tests {
             facts.turns().iter().len()
         };
         assert_eq!(is_read("Fix the reader.\n  [… clipped …]\n  Keep the order."), 1);
+        assert_eq!(is_read("Fix\tthe reader.\n\n  [… clipped …]\n  Keep the  order."), 1);
         assert_eq!(is_read("Fix the writer.\n  [… clipped …]\n  Keep the order."), 2);
         assert_eq!(is_read("Fix the reader."), 2);
     }

@@ -1,5 +1,7 @@
 //! Lines in the output of tools: their numbers, and the place of a name.
 
+use std::borrow::Cow;
+
 /// Returns the first place of a name in a line; both are short.
 pub(super) fn offset_of(name: &str, line: &str) -> Option<usize> {
     let (name, bytes) = (name.as_bytes(), line.as_bytes());
@@ -24,6 +26,25 @@ pub(crate) fn line_number(line: &str) -> Option<u32> {
     line[..number_bytes(line)].trim_end_matches(|c: char| !c.is_ascii_digit()).parse().ok()
 }
 
+/// Puts the path before each hit of a search that lists hits below their file.
+///
+/// `src/a.rs:` and `  Line 7: fn a()` become `src/a.rs:7: fn a()`.
+pub(super) fn with_paths(output: &str) -> Cow<'_, str> {
+    if !output.starts_with("Found ") || !output.contains("\n  Line ") {
+        return Cow::Borrowed(output);
+    }
+    let (mut path, mut lines) = ("", Vec::new());
+    for line in output.lines() {
+        if let Some(hit) = line.strip_prefix("  Line ").filter(|_| !path.is_empty()) {
+            lines.push(Cow::Owned([path, ":", hit].concat()));
+        } else {
+            path = line.strip_suffix(':').filter(|_| !line.starts_with(' ')).unwrap_or("");
+            lines.push(Cow::Borrowed(line));
+        }
+    }
+    Cow::Owned(lines.join("\n"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -38,5 +59,14 @@ mod tests {
     fn a_number_is_read_with_the_sign_behind_it_alone() {
         let numbers = ["  12→a", "7:b", "8-c", "9\td", "10|e", "11 f", "g"].map(line_number);
         assert_eq!(numbers, [Some(12), Some(7), Some(8), Some(9), Some(10), None, None]);
+    }
+
+    #[test]
+    fn a_hit_below_its_file_gets_the_path() {
+        let hits =
+            "Found 2 matches\nsrc/a.rs:\n  Line 7: fn a()\n  Line 9: a();\n\nsrc/b.rs:\n  Line 1: use a;";
+        let expected = "Found 2 matches\nsrc/a.rs:\nsrc/a.rs:7: fn a()\nsrc/a.rs:9: a();\n\nsrc/b.rs:\nsrc/b.rs:1: use a;";
+        assert_eq!(with_paths(hits), expected);
+        assert_eq!(with_paths("src/a.rs:\n  Line 7: fn a()"), "src/a.rs:\n  Line 7: fn a()");
     }
 }

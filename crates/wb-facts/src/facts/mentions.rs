@@ -54,8 +54,10 @@ pub(super) struct Mention {
     name: Span,
     /// Empty where the line is too long.
     pub(super) line: Span,
-    /// The last message that contains it.
+    /// The last message that contains it, and the index of its source there.
     seen: u32,
+    #[serde(default)]
+    seen_source: u16,
     /// The message of the line, and the bytes from the line's start to the end of its text.
     pub(super) message: u32,
     from_end: u32,
@@ -227,7 +229,8 @@ impl Mentions {
         let known = self.places.get(&key).copied();
         let place = known.and_then(|at| self.kept.get(at as usize));
         let place_now = (self.message, self.source);
-        if let Some(place) = place.filter(|place| (place.seen, place.source) == place_now && place.count > 0)
+        if let Some(place) =
+            place.filter(|place| (place.seen, place.seen_source) == place_now && place.count > 0)
         {
             // The last line of a message was read first; an argument weighs more than a word next
             // to it.
@@ -251,6 +254,7 @@ impl Mentions {
             name: name_at,
             line: line_at,
             seen: self.message,
+            seen_source: self.source,
             message: self.message,
             source: self.source,
             from_end: line.from_end,
@@ -265,8 +269,7 @@ impl Mentions {
                 let old = *mention;
                 *mention = Mention { count, score, ..new };
                 if is_bare && old.line.1 > 0 {
-                    (mention.name, mention.line, mention.message) = (old.name, old.line, old.message);
-                    (mention.from_end, mention.indent, mention.by) = (old.from_end, old.indent, old.by);
+                    *mention = Mention { count, score, seen: new.seen, seen_source: new.seen_source, ..old };
                 }
             });
         } else {
@@ -500,11 +503,15 @@ mod tests {
             mentions.label(label);
             mentions.read(&format!("{label} shared/d.rs"), Source::Tool);
         }
+        mentions.begin(2);
+        mentions.label("Bash ls");
+        mentions.read_names("src/b.rs src/c.rs", Source::Tool);
         let place = |name: &str| {
             let named = mentions.get(name).expect("it is there");
             (mentions.label_of(&named), named.message, named.count)
         };
-        assert_eq!(place("src/b.rs"), ("Read src/b.rs", 1, 1));
+        assert_eq!(place("src/b.rs"), ("Read src/b.rs", 1, 2));
+        assert_eq!(place("src/c.rs"), ("Read src/c.rs", 1, 2));
         assert_eq!(place("shared/d.rs"), ("Read src/c.rs", 1, 2));
         assert_eq!(place("src/a.rs"), ("message 0", 0, 1));
     }

@@ -15,13 +15,14 @@ use wb_message::{Block, Content, Message, ToolRole, ToolVocabulary};
 
 use super::apply_result::push_newest;
 use super::calls::{LABEL_CHARS, OpenCall, call_label, each_text, replaced_lines, ticked, write_line};
+use super::lines::with_paths;
 use super::turns::Run;
 use super::wording::answer_line;
 use super::{Constraint, Facts, Noted};
 use crate::facts::mentions::Source;
 use wb_digest::labels::Elided;
 use wb_language::answers::{Answer, answers, asks_the_user, proposes_a_plan};
-use wb_language::decisions::is_decision;
+use wb_language::decisions::{is_decision, names_a_cause};
 use wb_language::plain_words;
 use wb_language::progress_notes::is_announcement;
 use wb_language::short_answers::is_answer;
@@ -205,7 +206,15 @@ impl Facts {
         rules.for_each(|rule| rule.is_updated |= update.supersedes(&rule.text));
     }
 
+    /// Notes a reason. A cause of a fault replaces what was taken for one before it, unless files
+    /// were changed for that.
     fn decide(&mut self, from: &str, line: &str, at: u32) {
+        if names_a_cause(line) {
+            let turn = self.turns.current();
+            let is_open = |known: &Noted| known.at >= turn.start && !turn.has_changed_since(known.at);
+            self.decided.retain(|known| !(names_a_cause(known.text.inspect()) && is_open(known)));
+            turn.forget_guesses();
+        }
         let line = both_ends(line.trim_start().trim_start_matches("- "), DECIDED_CHARS);
         let text = format!("({from}) {line}");
         push_newest(&mut self.decided, Noted::new(text, at), MOST_DECIDED);
@@ -361,6 +370,9 @@ impl Facts {
         self.mentions
             .label(&open.as_ref().map_or_else(|| tool_name.to_owned(), |call| call.label(vocabulary)));
         if is_cleared(content) {
+            if let Some(command) = open.as_ref().filter(|_| !is_error).and_then(OpenCall::command) {
+                self.ran_unseen(&command, at);
+            }
             return;
         }
         let output = whole_text(content);
@@ -376,7 +388,7 @@ impl Facts {
             if says_nothing {
                 self.mentions.read_names(&without_styles(text), Source::Tool);
             } else {
-                self.read_ends(text, Source::Tool);
+                self.read_ends(&with_paths(text), Source::Tool);
             }
         }
         let Some(call) = open else { return };
@@ -479,5 +491,31 @@ mod tests {
         let facts = Facts::default().with_messages(&[message], &ToolVocabulary::default());
         let lines: Vec<_> = facts.failures().newest().flat_map(|it| it.lines.clone()).collect();
         assert_eq!(lines, [Untrusted::new("FAILED tests/cart.py::test_sum - assert 1 == 2".to_owned())]);
+    }
+
+    #[test]
+    fn a_cause_replaces_guesses_and_causes_for_which_nothing_was_changed() {
+        let says = |text: &str, nth: usize| {
+            let (id, path) = (format!("c{nth}"), json!({ "file_path": "src/hook.rs", "content": "x" }));
+            let tool = if text.contains("repaired") { "Write" } else { "Bash" };
+            let input = if tool == "Write" { path } else { json!({ "command": "ls" }) };
+            let call = Message::assistant_blocks(vec![Block::text(text), Block::call(&id, tool, input)]);
+            [call, Message::tool_result(&id, tool, "done")]
+        };
+        let read = |texts: &[&str]| {
+            let said = texts.iter().enumerate().flat_map(|(nth, text)| says(text, nth));
+            let messages: Vec<Message> =
+                std::iter::once(Message::user("Why does the hook fail?")).chain(said).collect();
+            let facts = Facts::default().with_messages(&messages, &ToolVocabulary::default());
+            let n_notes = facts.turns().iter().map(|turn| turn.notes.len()).sum::<usize>();
+            (n_notes, facts.decided().len())
+        };
+        let guess = "The settings file is missing, which likely breaks the hook.";
+        let first = "Found the root cause: the prompt for telemetry waits for a terminal.";
+        let second = "The root cause is the branch, which is older than the settings.";
+        let repaired = "The prompt is repaired in the hook now.";
+        assert_eq!(read(&[guess]), (1, 0));
+        assert_eq!(read(&[guess, first, second]), (2, 1));
+        assert_eq!(read(&[first, repaired, second]).1, 2);
     }
 }

@@ -8,7 +8,8 @@ use wb_message::markers::has_line_end;
 use wb_message::text::{clip, clip_lines, head, one_line, tail};
 
 use crate::facts::Noted;
-use wb_digest::labels::REFUSED;
+use wb_digest::labels::{FILES, REFUSED};
+use wb_language::decisions::is_guess;
 use wb_language::progress_notes::progress_note;
 use wb_language::short_answers::answered_question;
 use wb_language::superseded_statements::{Update, topics};
@@ -28,6 +29,8 @@ const LINE_BYTES: usize = 240;
 const MOST_RUNS: usize = 12;
 const MOST_NOTES: usize = 24;
 const MOST_FILES: usize = 30;
+/// Places of the changes of a file that are kept, the newest ones.
+const MOST_CHANGES: usize = 64;
 /// Bytes of a path in a line of a turn.
 const PATH_BYTES: usize = 60;
 const MOST_ANSWERS: usize = 12;
@@ -70,8 +73,11 @@ pub struct Changed {
     pub path: String,
     /// The action, in the past tense.
     pub how: String,
-    /// The number of times.
+    /// The number of times that an earlier digest counts.
     pub times: u32,
+    /// The messages that show the others.
+    #[serde(default)]
+    pub at: Vec<u32>,
 }
 
 /// One turn: a request of the user and all until the next one.
@@ -137,7 +143,10 @@ impl Turn {
                 + run.lines.iter().map(|line| line.inspect().len() + 24).sum::<usize>()
         });
         let notes = self.notes.iter().map(|note| size_of::<Noted>() + note.text.inspect().len());
-        let changed = self.changed.iter().map(|changed| size_of::<Changed>() + changed.path.len());
+        let changed = self
+            .changed
+            .iter()
+            .map(|changed| size_of::<Changed>() + changed.path.len() + changed.at.len() * 4);
         let answers = self.answers.iter().map(|answer| answer.len() + 24);
         let lists = runs.chain(notes).chain(changed).chain(answers).sum::<usize>();
         (self.said.inspect().len() + self.restored.len() + lists) as u64
@@ -367,6 +376,16 @@ impl Turn {
         self.notes.push(Noted::new(text, at));
     }
 
+    /// Forgets the remarks that guess at what is known now.
+    pub(super) fn forget_guesses(&mut self) {
+        self.notes.retain(|note| !is_guess(note.text.inspect()));
+    }
+
+    /// Reports whether a message after that one shows a change of a file.
+    pub(super) fn has_changed_since(&self, message: u32) -> bool {
+        self.changed.iter().flat_map(|changed| &changed.at).any(|at| *at > message)
+    }
+
     /// Notes a command; of the same one the last end counts.
     pub(crate) fn ran(&mut self, run: Run) {
         self.forget_run(run.subject);
@@ -383,25 +402,37 @@ impl Turn {
     }
 
     /// Notes a change of a file.
-    pub(crate) fn changes(&mut self, path: &str, how: &str) {
+    pub(crate) fn changes(&mut self, path: &str, how: &str, at: u32) {
         if has_line_end(path) || has_line_end(how) {
             return;
         }
-        if let Some(known) = self.changed.iter_mut().find(|known| known.path == path) {
-            if how == known.how {
-                known.times += 1;
-            } else if how == "edited" {
-                // A file that was written as a whole stays a new one.
-                known.times += 1;
-                if !known.how.ends_with(how) {
-                    known.how.push_str(" and edited");
-                }
-            } else {
-                (known.how, known.times) = (how.to_owned(), 1);
-            }
+        self.take_restored_files();
+        if let Some(known) = self.changed.iter_mut().find(|known| known.is_of(path)) {
+            path.clone_into(&mut known.path);
+            known.changes(how, at);
         } else if self.changed.len() < MOST_FILES {
-            self.changed.push(Changed { path: path.to_owned(), how: how.to_owned(), times: 1 });
+            let (path, how) = (path.to_owned(), how.to_owned());
+            self.changed.push(Changed { path, how, times: 0, at: vec![at] });
         }
+    }
+
+    /// Takes the changed files out of the text of an earlier digest, so that they count with those
+    /// that follow.
+    fn take_restored_files(&mut self) {
+        if !self.changed.is_empty() || !self.restored.contains(FILES) {
+            return;
+        }
+        let listed = |line: &str| -> Option<Vec<Changed>> {
+            line.strip_prefix("  ")?.strip_prefix(FILES)?.split(", ").map(Changed::parse).collect()
+        };
+        let mut rest = Vec::new();
+        for line in self.restored.lines() {
+            match listed(line) {
+                Some(files) => self.changed.extend(files),
+                None => rest.push(line),
+            }
+        }
+        self.restored = rest.join("\n");
     }
 
     /// Returns what the user refused last.
@@ -418,17 +449,55 @@ impl Turn {
 }
 
 impl Changed {
-    /// Returns the change on a line, with both paths of a moved file.
-    pub fn line(&self) -> String {
+    /// Reads what [`Self::line`] writes of one path.
+    fn parse(line: &str) -> Option<Self> {
+        const HOW: [&str; 5] = ["written and edited", "written", "edited", "deleted", "restored"];
+        let (how, rest) =
+            HOW.iter().find_map(|how| Some((*how, line.strip_prefix(how)?.strip_prefix(' ')?)))?;
+        let (path, times) = match rest.rsplit_once(" ×") {
+            Some((path, times)) => (path, times.parse().ok()?),
+            None => (rest, 1),
+        };
+        Some(Self { path: path.to_owned(), how: how.to_owned(), times, at: Vec::new() })
+    }
+
+    fn changes(&mut self, how: &str, at: u32) {
+        // A file that was written as a whole stays a new one.
+        if how == "edited" && !self.how.ends_with(how) {
+            self.how.push_str(" and edited");
+        } else if how != "edited" && how != self.how {
+            (self.how, self.times) = (how.to_owned(), 0);
+            self.at.clear();
+        }
+        if self.at.len() == MOST_CHANGES {
+            self.times += 1;
+            self.at.remove(0);
+        }
+        self.at.push(at);
+    }
+
+    /// Reports whether it is of a file, whose path a digest may have cut.
+    fn is_of(&self, path: &str) -> bool {
+        self.path == path || self.path.starts_with('…') && self.path == short_path(path)
+    }
+
+    /// Returns the change on a line, with both paths of a moved file; `None` if a reader sees it
+    /// anyway.
+    pub fn line(&self, is_shown: impl Fn(u32) -> bool) -> Option<String> {
+        let n_unseen = self.at.iter().filter(|at| !is_shown(**at)).count();
+        let times = self.times as usize + n_unseen;
+        if times == 0 {
+            return None;
+        }
         let (how, to) = self.how.split_once(" to ").unwrap_or((&self.how, ""));
         let mut line = [how, " ", &short_path(&self.path)].concat();
         if !to.is_empty() {
             line.extend([" to ", &short_path(to)]);
         }
-        if self.times > 1 {
-            line.extend([" ×", &self.times.to_string()]);
+        if times > 1 {
+            line.extend([" ×", &times.to_string()]);
         }
-        line
+        Some(line)
     }
 }
 
@@ -549,12 +618,31 @@ mod tests {
     }
 
     #[test]
+    fn files_of_an_earlier_digest_count_with_those_that_follow() {
+        let long = format!("/srv/{}/cart.rs", "deep/".repeat(20));
+        let mut turns = Turns::default();
+        turns.begin("Port the cart.", 0, 0);
+        let cut = short_path(&long);
+        let body = format!("  files: written src/a.rs ×2, edited {cut}\n  noted: It drops blanks.");
+        let turn = turns.restore(1, "Port the cart.", &body);
+        turn.changes("src/a.rs", "edited", 1);
+        turn.changes(&long, "edited", 2);
+        turn.changes("src/c.rs", "edited", 3);
+        let lines: Vec<String> = turn.changed.iter().filter_map(|it| it.line(|at| at == 3)).collect();
+        assert_eq!(lines, ["written and edited src/a.rs ×3".to_owned(), format!("edited {cut} ×2")]);
+        assert_eq!(turn.restored, "  noted: It drops blanks.");
+        let turn = turns.restore(2, "Add a tax.", "  files: edited src/a.rs, and 2 more");
+        turn.changes("src/b.rs", "edited", 4);
+        assert_eq!(turn.restored, "  files: edited src/a.rs, and 2 more");
+    }
+
+    #[test]
     fn a_moved_file_is_listed_with_both_paths() {
         let mut turn = Turn::default();
-        turn.changes("src/cart.rs", "moved to src/shop/cart.rs");
-        turn.changes("src/a.rs", "edited");
-        turn.changes("src/a.rs", "edited");
-        let lines: Vec<String> = turn.changed.iter().map(Changed::line).collect();
+        turn.changes("src/cart.rs", "moved to src/shop/cart.rs", 1);
+        turn.changes("src/a.rs", "edited", 2);
+        turn.changes("src/a.rs", "edited", 3);
+        let lines: Vec<String> = turn.changed.iter().filter_map(|it| it.line(|_| false)).collect();
         assert_eq!(lines, ["moved src/cart.rs to src/shop/cart.rs", "edited src/a.rs ×2"]);
     }
 
