@@ -8,6 +8,10 @@ use crate::{program, target};
 const USAGE: &str = "usage: cargo xtask bindings [--deep | --speed]";
 /// The frameworks whose adapters are tested with every commit; a deep run tests all.
 const SHORT: [&str; 2] = ["openai-agents", "langchain"];
+/// Builds the native part for Python with the features of the tests, after which little is left to
+/// compile.
+const AS_TESTED: &str = "build --quiet --workspace --all-features --lib --example large_log";
+const AS_SHIPPED: &str = "build --quiet -p window-budget-python";
 /// Prints the requirements of extras of the package.
 const REQUIREMENTS: &str = "\
 import sys, tomllib
@@ -33,9 +37,6 @@ fn python(root: &Path, is_deep: bool) -> Result<(), String> {
         println!("bindings: Python 3.11 with venv is not installed, so its package is not tested");
         return Ok(());
     }
-    // With the features of the tests little is left to compile.
-    const AS_TESTED: &str = "build --quiet --workspace --all-features --lib --example large_log";
-    const AS_SHIPPED: &str = "build --quiet -p window-budget-python";
     let build = if is_deep { AS_SHIPPED } else { AS_TESTED };
     program::run(&mut program::cargo(root, build.split(' ')))?;
     let folder = copy(root, "bindings/python")?;

@@ -30,6 +30,8 @@ pub const COMMAND: &str = "$ ";
 pub const ARROW: &str = " → ";
 /// Begins the line of a turn that lists the changed files.
 pub const FILES: &str = "files: ";
+/// Precedes the functions and types that changes brought into a file.
+pub const DEFINES: &str = " (adds ";
 /// Begins the lines of a turn with the agent's last words.
 pub const REPLY: &str = "agent: ";
 /// Begins the line of a turn with a note of the agent between its calls.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use wb_message::markers::CLIP_MARK;
 use wb_message::text::{head, one_line, tail};
 
-use crate::labels::{ANSWER, ARROW, COMMAND, FILES, FIRST, LISTS, PROGRESS, REPLY, TURN};
+use crate::labels::{ANSWER, ARROW, COMMAND, DEFINES, FILES, FIRST, LISTS, PROGRESS, REPLY, TURN};
 use wb_message::excerpt::{both_ends, excerpt};
 
 /// The minimum characters of a reply that shows its start and its end.
@@ -158,6 +158,7 @@ fn cut_off(line: &str, max_chars: usize) -> String {
         return [&line[..end], ", …"].concat();
     }
     let first = files.split(", ").next().unwrap_or_default();
+    let first = first.split(DEFINES).next().unwrap_or_default();
     let (how, path) = first.split_once(' ').unwrap_or(("", first));
     let left = max_chars.saturating_sub(FILES.len() + how.chars().count() + 2);
     let mark = if path.chars().count() > left { "…" } else { "" };

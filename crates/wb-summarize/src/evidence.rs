@@ -118,9 +118,12 @@ fn is_listed(line: &str) -> bool {
         || is_test() && (line.contains(" PASSED") || line.ends_with(" ok"))
 }
 
-/// Returns whether a line is a host's sentence around the content of a file.
+/// Returns whether a line frames others and says nothing itself: a tag alone, or a sentence of a
+/// host around the content of a file.
 fn is_frame(line: &str) -> bool {
-    line.contains(" has been updated. Here's the result of running `cat -n`")
+    let tag = line.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
+    tag.is_some_and(|tag| !tag.contains(['<', '>', '"', ' ', '@']))
+        || line.contains(" has been updated. Here's the result of running `cat -n`")
 }
 
 /// The lines that are chosen, and the names without a line.
@@ -140,7 +143,9 @@ impl<'a> Choice<'a> {
     fn take(&mut self, mentions: &'a Mentions, named: Named<'a>) {
         let name_key = id_key(named.name);
         let is_listed = self.names_listed.contains(&name_key);
-        if let Some(line) = named.line.map(Untrusted::into_inner).filter(|_| self.left > 0) {
+        if let Some(line) =
+            named.line.map(Untrusted::into_inner).filter(|line| self.left > 0 && !is_frame(line))
+        {
             if self.known.contains(&id_key(line)) || (is_listed && self.digest.contains(line)) {
                 return;
             }
@@ -320,16 +325,19 @@ mod tests {
     }
 
     #[test]
-    fn a_listing_of_folders_gets_few_lines() {
-        let folders: Vec<String> = (0..40).map(|n| format!("/srv/shop/cart_{n}/old_parts:")).collect();
-        let listing = Message::tool_result("c1", "Bash", folders.join("\n"));
-        let facts = Facts::default().with_messages(&[listing], &ToolVocabulary::default());
-        let digest = evidence(facts.names(), "", 8_000, |_, _| false);
-        assert_eq!(
-            digest.lines().filter(|line| line.ends_with("/old_parts:")).count(),
-            MOST_LISTED,
-            "{digest}"
-        );
+    fn a_listing_of_folders_and_of_tests_that_passed_gets_few_lines() {
+        let entries = |entry: fn(usize) -> String| {
+            let listing = (0..40).map(entry).collect::<Vec<_>>().join("\n");
+            let listing = Message::tool_result("c1", "Bash", listing);
+            let facts = Facts::default().with_messages(&[listing], &ToolVocabulary::default());
+            let digest = evidence(facts.names(), "", 8_000, |_, _| false);
+            digest.lines().filter(|line| line.contains("cart_") && !line.starts_with("- ")).count()
+        };
+        assert_eq!(entries(|n| format!("/srv/shop/cart_{n}/old_parts:")), MOST_LISTED);
+        assert_eq!(entries(|n| format!("tests/test_cart.py::test_cart_{n} PASSED [ {n}%]")), MOST_LISTED);
+        assert_eq!(entries(|n| format!("test cart::of_cart_{n}_parts ... ok")), MOST_LISTED);
+        assert_eq!(entries(|n| format!("test cart::of_cart_{n}_parts ... FAILED")), 40);
+        assert_eq!(entries(|n| format!("<cart_{n}_of_parts>")), 0);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use wb_message::tools::normal_path;
 use wb_message::{ToolRole, ToolVocabulary};
 
 use super::calls::{OpenCall, patch};
+use super::definitions::Definitions;
 use super::files::{Change, is_same_file};
 use super::git_state::ends_conflicts;
 use super::ledger::Activity;
@@ -55,6 +56,9 @@ impl Facts {
             for effect in patch_effects(diff) {
                 self.file_changed(&effect, at);
             }
+            for (path, defines) in Definitions::of_patch(diff) {
+                self.turns.current().defines(&normal_path(path), &defines);
+            }
             return;
         }
         let Some(path) = on else {
@@ -102,6 +106,7 @@ impl Facts {
         self.sources.push(Evidence::File(path.to_owned()), call.at);
         self.files.changed(path, Change::Edited, at, false);
         self.turns.current().changes(path, "edited", at);
+        self.turns.current().defines(path, &call.defines);
     }
 
     fn written(&mut self, path: &str, call: &OpenCall, at: u32) {
@@ -110,6 +115,7 @@ impl Facts {
         self.sources.push(Evidence::File(path.to_owned()), call.at);
         self.files.changed(path, Change::Written, at, false);
         self.turns.current().changes(path, "written", at);
+        self.turns.current().defines(path, &call.defines);
     }
 
     /// Notes what a shell or a patch has made of a file.

@@ -8,6 +8,7 @@ use wb_message::ToolVocabulary;
 use wb_message::text::{head, one_line};
 use wb_message::tools::{editor_role, field, normal_path};
 
+use super::definitions::{Definitions, edits};
 use super::mentions::MOST_LINE_BYTES;
 
 /// Characters of what the lines of a result come from.
@@ -43,6 +44,9 @@ pub(super) struct OpenCall {
     /// The last task of a list in the file that the call ticks off.
     #[serde(default)]
     pub(super) ticked: Option<String>,
+    /// The names that the call defines.
+    #[serde(default)]
+    pub(super) defines: Definitions,
 }
 
 impl OpenCall {
@@ -97,18 +101,6 @@ pub(super) fn ticked(input: &Value) -> Option<String> {
 fn task<'a>(line: &'a str, boxes: &[&str]) -> Option<&'a str> {
     let line = line.trim().trim_start_matches(['-', '*', '+']).trim_start();
     boxes.iter().find_map(|it| line.strip_prefix(it))
-}
-
-/// Returns the old and the new text of each edit that a call makes.
-fn edits(input: &Value) -> impl DoubleEndedIterator<Item = (&str, &str)> {
-    let edits = input.get("edits").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    std::iter::once(input).chain(edits).filter_map(Value::as_object).map(|edit| {
-        let text = |start: &str| {
-            let value = edit.iter().find(|(key, value)| key.starts_with(start) && value.is_string());
-            value.and_then(|(_, value)| value.as_str()).unwrap_or_default()
-        };
-        (text("old"), text("new"))
-    })
 }
 
 fn n_breaks(text: &str) -> usize {

@@ -15,6 +15,7 @@ use wb_message::{Block, Content, Message, ToolRole, ToolVocabulary};
 
 use super::apply_result::push_newest;
 use super::calls::{LABEL_CHARS, OpenCall, call_label, each_text, replaced_lines, ticked, write_line};
+use super::definitions::Definitions;
 use super::lines::with_paths;
 use super::turns::Run;
 use super::wording::answer_line;
@@ -326,6 +327,7 @@ impl Facts {
         let changes = matches!(vocabulary.call_role(name, input), Some(ToolRole::Edit | ToolRole::Write));
         let (replaced, moves_lines) = if changes { replaced_lines(input) } else { (Vec::new(), false) };
         let ticked = changes.then(|| ticked(input)).flatten();
+        let defines = if changes { Definitions::of_call(input) } else { Definitions::default() };
         let replaces_all = changes && input.get("replace_all").and_then(Value::as_bool) == Some(true);
         let input = match input {
             Value::Object(map) if changes && vocabulary.path(input).is_some() => {
@@ -352,6 +354,7 @@ impl Facts {
             moves_lines,
             replaces_all,
             ticked,
+            defines,
         });
     }
 

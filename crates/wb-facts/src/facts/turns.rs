@@ -7,8 +7,9 @@ use wb_message::Untrusted;
 use wb_message::markers::has_line_end;
 use wb_message::text::{clip, clip_lines, head, one_line, tail};
 
+use super::definitions::{Definitions, MOST_NAMES};
 use crate::facts::Noted;
-use wb_digest::labels::{FILES, REFUSED};
+use wb_digest::labels::{DEFINES, FILES, REFUSED};
 use wb_language::decisions::is_guess;
 use wb_language::progress_notes::progress_note;
 use wb_language::short_answers::answered_question;
@@ -78,6 +79,9 @@ pub struct Changed {
     /// The messages that show the others.
     #[serde(default)]
     pub at: Vec<u32>,
+    /// Functions and types that the changes brought in.
+    #[serde(default)]
+    pub defined: Vec<String>,
 }
 
 /// One turn: a request of the user and all until the next one.
@@ -143,10 +147,7 @@ impl Turn {
                 + run.lines.iter().map(|line| line.inspect().len() + 24).sum::<usize>()
         });
         let notes = self.notes.iter().map(|note| size_of::<Noted>() + note.text.inspect().len());
-        let changed = self
-            .changed
-            .iter()
-            .map(|changed| size_of::<Changed>() + changed.path.len() + changed.at.len() * 4);
+        let changed = self.changed.iter().map(Changed::bytes);
         let answers = self.answers.iter().map(|answer| answer.len() + 24);
         let lists = runs.chain(notes).chain(changed).chain(answers).sum::<usize>();
         (self.said.inspect().len() + self.restored.len() + lists) as u64
@@ -412,7 +413,18 @@ impl Turn {
             known.changes(how, at);
         } else if self.changed.len() < MOST_FILES {
             let (path, how) = (path.to_owned(), how.to_owned());
-            self.changed.push(Changed { path, how, times: 0, at: vec![at] });
+            self.changed.push(Changed { path, how, times: 0, at: vec![at], defined: Vec::new() });
+        }
+    }
+
+    /// Notes what a change of a file defines.
+    pub(super) fn defines(&mut self, path: &str, names: &Definitions) {
+        let Some(known) = self.changed.iter_mut().find(|known| known.is_of(path)) else { return };
+        known.defined.retain(|name| !names.removed.contains(name));
+        for name in &names.added {
+            if known.defined.len() < MOST_NAMES && !known.defined.contains(name) {
+                known.defined.push(name.clone());
+            }
         }
     }
 
@@ -449,16 +461,26 @@ impl Turn {
 }
 
 impl Changed {
+    fn bytes(&self) -> usize {
+        let names = self.defined.iter().map(|name| size_of::<String>() + name.len()).sum::<usize>();
+        size_of::<Self>() + self.path.len() + self.at.len() * size_of::<u32>() + names
+    }
+
     /// Reads what [`Self::line`] writes of one path.
     fn parse(line: &str) -> Option<Self> {
         const HOW: [&str; 5] = ["written and edited", "written", "edited", "deleted", "restored"];
         let (how, rest) =
             HOW.iter().find_map(|how| Some((*how, line.strip_prefix(how)?.strip_prefix(' ')?)))?;
+        let (rest, defined) = match rest.split_once(DEFINES) {
+            Some((rest, names)) => (rest, names.strip_suffix(')')?),
+            None => (rest, ""),
+        };
         let (path, times) = match rest.rsplit_once(" ×") {
             Some((path, times)) => (path, times.parse().ok()?),
             None => (rest, 1),
         };
-        Some(Self { path: path.to_owned(), how: how.to_owned(), times, at: Vec::new() })
+        let defined = defined.split_whitespace().map(str::to_owned).collect();
+        Some(Self { path: path.to_owned(), how: how.to_owned(), times, at: Vec::new(), defined })
     }
 
     fn changes(&mut self, how: &str, at: u32) {
@@ -468,6 +490,7 @@ impl Changed {
         } else if how != "edited" && how != self.how {
             (self.how, self.times) = (how.to_owned(), 0);
             self.at.clear();
+            self.defined.clear();
         }
         if self.at.len() == MOST_CHANGES {
             self.times += 1;
@@ -496,6 +519,9 @@ impl Changed {
         }
         if times > 1 {
             line.extend([" ×", &times.to_string()]);
+        }
+        if !self.defined.is_empty() {
+            line.extend([DEFINES, &self.defined.join(" "), ")"]);
         }
         Some(line)
     }
