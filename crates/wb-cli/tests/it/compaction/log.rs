@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, root, wb, wb_in};
+use crate::support::{Answer, is_wrapped, root, wb, wb_in};
 
 /// A copy of a session that may be written to.
 struct Copy {
@@ -66,15 +66,21 @@ fn operations_and_records_look_as_recorded() {
     let brought = copy.json(&["1"])["brought"]["last"].to_string();
     wb(&["undo", copy.name()]);
     wb(&["redo", copy.name()]);
-    for columns in ["60", "100"] {
+    let mut known = String::new();
+    for columns in ["100", "60"] {
         let runs = [&[][..], &["1"], &["2"], &["--explain", &hidden], &["--explain", &brought]];
         let shown: Vec<String> = runs.iter().map(|rest| copy.screen(columns, rest)).collect();
+        let shown = shown.join("\n");
+        if is_wrapped(&shown, &known) {
+            continue;
+        }
+        known.clone_from(&shown);
         insta::with_settings!({
             filters => vec![(r"\d{4}-\d\d-\d\d[T ][\d:.]+Z?", "[when]")],
             prepend_module_to_snapshot => false,
             omit_expression => true,
         }, {
-            insta::assert_snapshot!(format!("log_at_{columns}"), shown.join("\n"));
+            insta::assert_snapshot!(format!("log_at_{columns}"), shown);
         });
     }
 }

@@ -61,6 +61,14 @@ pub(crate) fn wb_in<S: AsRef<OsStr>>(
     }
 }
 
+/// Returns whether a screen differs from a wider one in its line ends, and in times, alone.
+pub(crate) fn is_wrapped(narrow: &str, wide: &str) -> bool {
+    let words = |text: &'_ str| -> Vec<String> {
+        text.split_whitespace().filter(|word| !word.starts_with("20")).map(str::to_owned).collect()
+    };
+    words(narrow) == words(wide)
+}
+
 pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

@@ -1,12 +1,12 @@
-//! Whole outputs, at 60 and at 100 columns.
+//! Whole outputs at 100 columns, and at 60 where that is more than other places of line ends.
 
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use crate::support::{Answer, root, wb_in};
+use crate::support::{Answer, is_wrapped, root, wb_in};
 
-const WIDTHS: [&str; 2] = ["60", "100"];
+const WIDTHS: [&str; 2] = ["100", "60"];
 
 const CLAUDE: &str = "fixtures/sessions/flaky-checkout.jsonl";
 const PI: &str = "fixtures/sessions/rename-flag.jsonl";
@@ -36,14 +36,20 @@ fn check(name: &str, lines: &[&str]) {
 }
 
 fn check_of(home: &Path, name: &str, lines: &[&str]) {
+    let mut known = String::new();
     for columns in WIDTHS {
         let shown: Vec<String> = lines.iter().map(|line| screen(home, columns, line)).collect();
+        let shown = shown.join("\n");
+        if is_wrapped(&shown, &known) {
+            continue;
+        }
+        known.clone_from(&shown);
         insta::with_settings!({
             filters => vec![(r" +[<\d.]+ m?s\b", " [time]")],
             prepend_module_to_snapshot => false,
             omit_expression => true,
         }, {
-            insta::assert_snapshot!(format!("{name}_at_{columns}"), shown.join("\n"));
+            insta::assert_snapshot!(format!("{name}_at_{columns}"), shown);
         });
     }
 }
