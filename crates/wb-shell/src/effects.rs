@@ -23,6 +23,16 @@ pub enum FileEffect<'a> {
 }
 
 impl<'a> FileEffect<'a> {
+    /// Returns the path of the file, of one that was moved the path that it had.
+    pub fn path(&self) -> &str {
+        let (Self::Wrote(path)
+        | Self::Edited(path)
+        | Self::Deleted(path)
+        | Self::Moved { from: path, .. }
+        | Self::Restored(path)) = self;
+        path
+    }
+
     /// Returns the effect with owned paths.
     pub(crate) fn into_owned<'b>(self) -> FileEffect<'b> {
         match self {

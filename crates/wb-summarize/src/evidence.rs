@@ -126,6 +126,12 @@ fn is_frame(line: &str) -> bool {
         || line.contains(" has been updated. Here's the result of running `cat -n`")
 }
 
+/// Returns whether a line is one that a diff takes out of a file.
+fn is_removed(label: &str, line: &str, indent: u8) -> bool {
+    const DIFFS: [&str; 3] = ["git diff", "git show", "git stash show"];
+    line.starts_with('-') && indent == 0 && DIFFS.iter().any(|diff| label.contains(diff))
+}
+
 /// The lines that are chosen, and the names without a line.
 struct Choice<'a> {
     digest: &'a str,
@@ -143,9 +149,10 @@ impl<'a> Choice<'a> {
     fn take(&mut self, mentions: &'a Mentions, named: Named<'a>) {
         let name_key = id_key(named.name);
         let is_listed = self.names_listed.contains(&name_key);
-        if let Some(line) =
-            named.line.map(Untrusted::into_inner).filter(|line| self.left > 0 && !is_frame(line))
-        {
+        let is_useful =
+            |line: &&str| !is_frame(line) && !is_removed(mentions.label_of(&named), line, named.indent);
+        let line = named.line.map(Untrusted::into_inner).filter(|_| self.left > 0);
+        if let Some(line) = line.filter(is_useful) {
             if self.known.contains(&id_key(line)) || (is_listed && self.digest.contains(line)) {
                 return;
             }
@@ -175,9 +182,7 @@ impl<'a> Choice<'a> {
         let label = mentions.label_of(&named);
         let source = self.sources.iter_mut().find(|source| source.holds(label, &named));
         // Some entries of a list are enough.
-        if is_frame(line)
-            || is_listed(line) && source.as_ref().is_some_and(|source| source.n_listed() >= MOST_LISTED)
-        {
+        if is_listed(line) && source.as_ref().is_some_and(|source| source.n_listed() >= MOST_LISTED) {
             return true;
         }
         let for_source = match &source {

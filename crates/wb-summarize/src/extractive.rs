@@ -326,10 +326,15 @@ impl<'a> LocalDigest<'a> {
     }
 
     /// Returns whether a request is nothing but one rule, which the guardrails quote, and asks for
-    /// no step.
+    /// no step. The last request is quoted twice if it is short.
     fn is_rule(&self, turn: &Turn) -> bool {
+        const SHORT_BYTES: usize = 120;
         let asked = turn.asked.trim();
-        !asks(asked) && self.facts.constraints().any(|it| it.text == asked && !self.is_shown(it.at))
+        let is_last = || self.requests().next_back().is_some_and(|last| last.number == turn.number);
+        let is_repeated = asked.len() <= SHORT_BYTES && is_last();
+        !is_repeated
+            && !asks(asked)
+            && self.facts.constraints().any(|it| it.text == asked && !self.is_shown(it.at))
     }
 
     fn guardrails(&self, out: &mut Sections) {

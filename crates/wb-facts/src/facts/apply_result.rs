@@ -121,11 +121,7 @@ impl Facts {
     /// Notes what a shell or a patch has made of a file.
     fn file_changed(&mut self, effect: &FileEffect<'_>, at: u32) {
         use FileEffect as Effect;
-        let (Effect::Wrote(path)
-        | Effect::Deleted(path)
-        | Effect::Restored(path)
-        | Effect::Edited(path)
-        | Effect::Moved { from: path, .. }) = effect;
+        let path = effect.path();
         self.ledger.known.acted(path);
         self.git_state.changed(path);
         if let Effect::Moved { to, .. } = effect {
@@ -349,7 +345,7 @@ fn numbered_path(line: &str) -> Option<&str> {
 
 /// Returns the file that a tool has open and has changed, by the heading of what it shows then:
 /// `[File: src/a.rs (120 lines total)]`. A refused edit shows how the file would have looked.
-fn open_file(output: &str) -> Option<&str> {
+pub(super) fn open_file(output: &str) -> Option<&str> {
     let heading =
         output.lines().find_map(|line| line.trim_end().strip_prefix("[File: ")?.strip_suffix(" total)]"));
     let (path, _) = heading?.rsplit_once(" (")?;

@@ -7,6 +7,7 @@ use serde_json::Value;
 use wb_message::ToolVocabulary;
 use wb_message::text::{head, one_line};
 use wb_message::tools::{editor_role, field, normal_path};
+use wb_shell::patch_effects;
 
 use super::definitions::{Definitions, edits};
 use super::mentions::MOST_LINE_BYTES;
@@ -68,12 +69,19 @@ impl OpenCall {
 pub fn call_label(name: &str, input: &Value, vocabulary: &ToolVocabulary) -> String {
     let of = |key: &&str| field(input, key).and_then(Value::as_str).map(Cow::Borrowed);
     let asked = || ASKED_KEYS.iter().find_map(of);
-    let path = vocabulary.path(input).map(normal_path);
+    let path = vocabulary.path(input).map(normal_path).or_else(|| patched_paths(input).map(Cow::Owned));
     let pattern = path.is_some().then(|| of(&PATTERN)).flatten();
     let on = path.or_else(|| command(input)).or_else(asked);
     let words = [pattern.map(|it| one_line(&it, PATTERN_CHARS)), on.map(|it| one_line(&it, LABEL_CHARS))];
     let words: Vec<String> = words.into_iter().flatten().filter(|word| !word.is_empty()).collect();
     [name, if words.is_empty() { "" } else { " " }, &words.join(" in ")].concat()
+}
+
+/// Returns the first file of a patch, and whether it has more.
+fn patched_paths(input: &Value) -> Option<String> {
+    let effects = patch_effects(patch(input, None)?);
+    let first = effects.first()?.path();
+    Some(if effects.len() > 1 { [first, ", …"].concat() } else { first.to_owned() })
 }
 
 /// Returns the lines that an edit takes out of a file, and whether it brings more or fewer.

@@ -13,7 +13,7 @@ use wb_message::text::{head, one_line, without_styles};
 use wb_message::tools::field;
 use wb_message::{Block, Content, Message, ToolRole, ToolVocabulary};
 
-use super::apply_result::push_newest;
+use super::apply_result::{open_file, push_newest};
 use super::calls::{LABEL_CHARS, OpenCall, call_label, each_text, replaced_lines, ticked, write_line};
 use super::definitions::Definitions;
 use super::lines::with_paths;
@@ -370,8 +370,7 @@ impl Facts {
         let id = id_key(id);
         let open =
             self.open_calls.iter().rposition(|call| call.id == id).map(|at| self.open_calls.remove(at));
-        self.mentions
-            .label(&open.as_ref().map_or_else(|| tool_name.to_owned(), |call| call.label(vocabulary)));
+        let mut label = open.as_ref().map_or_else(|| tool_name.to_owned(), |call| call.label(vocabulary));
         if is_cleared(content) {
             if let Some(command) = open.as_ref().filter(|_| !is_error).and_then(OpenCall::command) {
                 self.ran_unseen(&command, at);
@@ -380,6 +379,12 @@ impl Facts {
         }
         let output = whole_text(content);
         let output = &*without_styles(&output);
+        if label == tool_name
+            && let Some(path) = open_file(output)
+        {
+            label.extend([" ", path]);
+        }
+        self.mentions.label(&label);
         let role = open
             .as_ref()
             .map_or_else(|| vocabulary.role(tool_name), |call| vocabulary.call_role(tool_name, &call.input));

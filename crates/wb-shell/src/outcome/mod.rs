@@ -66,7 +66,13 @@ fn with_command<'a>(kind: Kind, host: &HostReport<'a>) -> Verdict<'a> {
         Outcome::Ok if kind.exit_one == ExitOneMeans::NoMatch && is_silent(host.body) => {
             verdict.shown = Some(NO_MATCH);
         }
-        Outcome::Ok if !kind.is_viewer => verdict.shown = reading.shown.map(|(_, line)| cut(line)),
+        Outcome::Ok if kind.is_viewer && host.ended_well == Some(false) => {
+            verdict.shown = reading.complaints[0].map(cut);
+        }
+        Outcome::Ok if !kind.is_viewer => {
+            let shown = reading.shown.map(|(_, line)| line);
+            verdict.shown = shown.or_else(|| only_line(host.body)).map(cut);
+        }
         _ => {}
     }
     verdict
@@ -122,8 +128,8 @@ fn with_error(kind: Kind, host: &HostReport, reading: &Reading) -> Outcome {
         {
             return Outcome::Ok;
         }
-        // A search has matches in spite of a path that is not there.
-        ExitOneMeans::NoMatch if is_missing && reading.n_lines > reading.n_complaints => return Outcome::Ok,
+        // The rest was shown in spite of a path that is not there.
+        _ if kind.is_viewer && is_missing && reading.n_lines > reading.n_complaints => return Outcome::Ok,
         ExitOneMeans::False if is_one && is_silent => return Outcome::Ok,
         ExitOneMeans::NoProgram if is_one => return Outcome::NotThere,
         _ => {}
@@ -169,6 +175,14 @@ fn is_cut(kind: Kind, body: &str) -> bool {
         VisibleOutput::FirstBytes(n_bytes) => body.trim_end().len() + 1 >= n_bytes,
         VisibleOutput::Selection => true,
     }
+}
+
+/// Returns the line of an output that has no other, is short and has a number: a result.
+fn only_line(body: &str) -> Option<&str> {
+    const MOST_BYTES: usize = 60;
+    let line = body.trim();
+    let is_result = line.len() <= MOST_BYTES && line.contains(|c: char| c.is_ascii_digit());
+    (is_result && !line.contains('\n')).then_some(line)
 }
 
 fn first_line(body: &str) -> Option<&str> {
@@ -285,6 +299,19 @@ mod tests {
     }
 
     #[test]
+    fn a_result_of_one_line_is_shown_and_what_was_not_there_next_to_what_was() {
+        let shown = |command: &str, output: &'static str, exit| {
+            judge(Some(command), output, Reported::Exit(exit)).shown
+        };
+        assert_eq!(shown("python a.py", "344\n", 0), Some("344"));
+        assert_eq!(shown("python a.py", "done", 0), None);
+        assert_eq!(shown("python a.py", "344\n345", 0), None);
+        let partly = "fn main() {}\nsed: can't read b: No such file or directory";
+        assert_eq!(shown("sed -n 1p a b", partly, 2), Some("sed: can't read b: No such file or directory"));
+        assert_eq!(shown("cat a.rs", "fn main() {}", 0), None);
+    }
+
+    #[test]
     fn a_guessed_path_is_not_found() {
         check("cat a.rs", "cat: a.rs: No such file or directory", Reported::Exit(1), Outcome::NotThere);
         check(
@@ -304,7 +331,7 @@ mod tests {
             "sed -n 1p a && sed -n 1p b",
             "error: text,\nsed: can't read b: No such file or directory",
             Reported::Exit(2),
-            Outcome::NotThere,
+            Outcome::Ok,
         );
         check("cat > a/b <<E\nE", "bash: a/b: No such file or directory", Reported::Exit(1), Outcome::Failed);
         check_tool("ENOENT: no such file or directory, open 'a'", Reported::Error, Outcome::NotThere);
