@@ -1,6 +1,7 @@
 //! Means with confidence intervals over sessions.
 
 use serde::Serialize;
+use wb_record::Numbers;
 
 /// The number of bootstrap samples.
 const N_DRAWS: usize = 2000;
@@ -44,27 +45,11 @@ fn mean(sums: impl Iterator<Item = (f64, usize)>) -> f64 {
 }
 
 fn range(sums: &[(f64, usize)]) -> (f64, f64) {
-    let mut random = SplitMix(SEED);
-    let mut means: Vec<f64> =
-        (0..N_DRAWS).map(|_| mean((0..sums.len()).map(|_| sums[random.below(sums.len())]))).collect();
+    let mut random = Numbers::new(SEED);
+    let mut place = || usize::try_from(random.next_number() % sums.len() as u64).unwrap_or(0);
+    let mut means: Vec<f64> = (0..N_DRAWS).map(|_| mean((0..sums.len()).map(|_| sums[place()]))).collect();
     means.sort_unstable_by(f64::total_cmp);
     (means[N_DRAWS / 40], means[N_DRAWS - 1 - N_DRAWS / 40])
-}
-
-/// A generator of reproducible random numbers.
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        usize::try_from(self.next() % n.max(1) as u64).unwrap_or(0)
-    }
 }
 
 #[cfg(test)]

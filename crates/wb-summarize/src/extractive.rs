@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::fmt;
 
 use wb_message::markers::{digest_body, is_pinned, is_synthetic};
-use wb_message::text::{one_line, tidy};
+use wb_message::text::{head, one_line, tidy};
 use wb_message::{Message, ToolVocabulary, Untrusted};
 
 use crate::evidence::{evidence, recall_line, with_evidence};
@@ -208,7 +208,9 @@ impl<'a> LocalDigest<'a> {
         self.turns(&mut out, max_chars);
         self.status(&mut out, max_chars);
         for line in self.facts.decided().iter().rev() {
-            out.add(Section::Rationale, labelled("- ", &line.text, usize::MAX));
+            if !repeats(&out, line.text.inspect()) {
+                out.add(Section::Rationale, labelled("- ", &line.text, usize::MAX));
+            }
         }
         let is_planned = !self.facts.tasks().all().is_empty();
         let read = self.files(|file| file.change.is_none() && file.read_at.is_some());
@@ -456,6 +458,15 @@ impl<'a> LocalDigest<'a> {
     fn files(&self, is_one: impl Fn(&FileFact) -> bool) -> impl Iterator<Item = &str> {
         self.facts.files().newest().filter(move |file| is_one(file)).map(|file| file.path.as_str())
     }
+}
+
+/// Returns whether a turn or the status quotes the start of a reason.
+fn repeats(digest: &Sections, reason: &str) -> bool {
+    const START_BYTES: usize = 60;
+    let words = reason.split_once(") ").map_or(reason, |(_, words)| words);
+    let start = head(words, START_BYTES);
+    let quotes = |section| digest.entries(section).iter().any(|entry| entry.contains(start));
+    start.len() + 4 > START_BYTES && (quotes(Section::Turns) || quotes(Section::Status))
 }
 
 /// Returns the bytes of a conclusion of this age in a digest of that size.

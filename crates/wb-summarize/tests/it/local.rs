@@ -127,6 +127,18 @@ fn what_failed_before_is_forgotten_once_it_works_however_much_was_done_since() {
 }
 
 #[test]
+fn a_reason_that_a_turn_quotes_is_not_said_twice() {
+    let reply = "The total is wrong because the key of the cache lacks the tenant, so shops share it.";
+    let short = digest(&script(&format!("u\"Why?\" a\"{reply}\" u\"And now?\"")), None);
+    assert_eq!(short.matches("lacks the tenant").count(), 1, "{short}");
+    let rest = "It was a long search in all of them.\n".repeat(300);
+    let long = format!("{rest}{reply}\n{rest}The end of it.");
+    let messages = [Message::user("Why?"), Message::assistant(long), Message::user("And now?")];
+    let long = digest(&messages, None);
+    assert!(long.contains("# Rationale\n- (turn 1)"), "{long}");
+}
+
+#[test]
 fn a_silent_failure_is_listed_in_its_turn_alone() {
     let first = digest(
         &script(r#"u"Look." a:bash(grep x a.c) t!"Command exited with code 1" a:bash(make) t!"error: a""#),
