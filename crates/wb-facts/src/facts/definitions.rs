@@ -7,7 +7,9 @@ use super::defined_names::defined_name;
 
 /// Names that are kept of one change, and lines that are searched for them.
 pub(super) const MOST_NAMES: usize = 12;
-const MOST_LINES: usize = 2_000;
+const MOST_LINES: usize = 500;
+/// The longest name that is kept, in bytes.
+const MOST_NAME_BYTES: usize = 64;
 
 /// The names that a change defines, and those that are defined no more.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +49,7 @@ impl Definitions {
 
     fn changes<'t>(&mut self, old: impl Iterator<Item = &'t str>, new: impl Iterator<Item = &'t str>) {
         let names = |lines: &mut dyn Iterator<Item = &'t str>| -> Vec<&'t str> {
-            lines.take(MOST_LINES).filter_map(defined_name).collect()
+            lines.take(MOST_LINES).filter_map(definition).collect()
         };
         let (old, new) = (names(&mut { old }), names(&mut { new }));
         let added = new.iter().filter(|name| !old.contains(name)).take(MOST_NAMES);
@@ -55,6 +57,14 @@ impl Definitions {
         let removed = old.iter().filter(|name| !new.contains(name)).take(MOST_NAMES);
         self.removed.extend(removed.map(|name| (*name).to_owned()));
     }
+}
+
+/// Returns the name that a line defines for others: no constant of a function, and no branch.
+fn definition(line: &str) -> Option<&str> {
+    const BRANCHES: [&str; 5] = ["if", "for", "while", "switch", "catch"];
+    let is_local = line.starts_with([' ', '\t']) && line.trim_start().starts_with("const ");
+    let is_name = |name: &&str| name.len() <= MOST_NAME_BYTES && !BRANCHES.contains(name);
+    defined_name(line).filter(is_name).filter(|_| !is_local)
 }
 
 /// Returns the old and the new text of each edit that a call makes.
@@ -90,6 +100,8 @@ mod tests {
         let write = json!({ "path": "a.py", "content": "import os\nclass Cart:\n    def total(self):\n" });
         check(&Definitions::of_call(&write), &["Cart", "total"], &[]);
         check(&Definitions::of_call(&json!({ "command": "ls" })), &[], &[]);
+        let local = json!({ "path": "a.ts", "content": "function load() {\n  const rows = 1;\n  for(const a of b) {\n" });
+        check(&Definitions::of_call(&local), &["load"], &[]);
     }
 
     #[test]

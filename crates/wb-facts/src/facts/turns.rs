@@ -419,7 +419,8 @@ impl Turn {
 
     /// Notes what a change of a file defines.
     pub(super) fn defines(&mut self, path: &str, names: &Definitions) {
-        let Some(known) = self.changed.iter_mut().find(|known| known.is_of(path)) else { return };
+        let is_one = |known: &&mut Changed| known.is_of(path);
+        let Some(known) = self.changed.iter_mut().find(is_one).filter(|_| !is_prose(path)) else { return };
         known.defined.retain(|name| !names.removed.contains(name));
         for name in &names.added {
             if known.defined.len() < MOST_NAMES && !known.defined.contains(name) {
@@ -468,7 +469,15 @@ impl Changed {
 
     /// Reads what [`Self::line`] writes of one path.
     fn parse(line: &str) -> Option<Self> {
-        const HOW: [&str; 5] = ["written and edited", "written", "edited", "deleted", "restored"];
+        const HOW: [&str; 7] = [
+            "written and edited",
+            "restored and edited",
+            "deleted and edited",
+            "written",
+            "edited",
+            "deleted",
+            "restored",
+        ];
         let (how, rest) =
             HOW.iter().find_map(|how| Some((*how, line.strip_prefix(how)?.strip_prefix(' ')?)))?;
         let (rest, defined) = match rest.split_once(DEFINES) {
@@ -490,6 +499,8 @@ impl Changed {
         } else if how != "edited" && how != self.how {
             (self.how, self.times) = (how.to_owned(), 0);
             self.at.clear();
+        }
+        if how != "edited" {
             self.defined.clear();
         }
         if self.at.len() == MOST_CHANGES {
@@ -525,6 +536,13 @@ impl Changed {
         }
         Some(line)
     }
+}
+
+/// Reports whether a file has prose or data, by the ending of its name.
+fn is_prose(path: &str) -> bool {
+    const ENDINGS: [&str; 11] =
+        ["md", "mdx", "txt", "rst", "json", "jsonl", "yaml", "yml", "toml", "html", "css"];
+    path.rsplit_once('.').is_some_and(|(_, ending)| ENDINGS.contains(&ending))
 }
 
 /// Returns the end of a long path; the list of changed files contains it in full.
@@ -649,13 +667,21 @@ mod tests {
         let mut turns = Turns::default();
         turns.begin("Port the cart.", 0, 0);
         let cut = short_path(&long);
-        let body = format!("  files: written src/a.rs ×2, edited {cut}\n  noted: It drops blanks.");
+        let body = format!(
+            "  files: written src/a.rs ×2, edited {cut}, restored and edited src/d.rs (adds sum)\n  noted: It drops \
+             blanks."
+        );
         let turn = turns.restore(1, "Port the cart.", &body);
         turn.changes("src/a.rs", "edited", 1);
         turn.changes(&long, "edited", 2);
         turn.changes("src/c.rs", "edited", 3);
         let lines: Vec<String> = turn.changed.iter().filter_map(|it| it.line(|at| at == 3)).collect();
-        assert_eq!(lines, ["written and edited src/a.rs ×3".to_owned(), format!("edited {cut} ×2")]);
+        let expected = [
+            "written and edited src/a.rs ×3".to_owned(),
+            format!("edited {cut} ×2"),
+            "restored and edited src/d.rs (adds sum)".to_owned(),
+        ];
+        assert_eq!(lines, expected);
         assert_eq!(turn.restored, "  noted: It drops blanks.");
         let turn = turns.restore(2, "Add a tax.", "  files: edited src/a.rs, and 2 more");
         turn.changes("src/b.rs", "edited", 4);
