@@ -28,6 +28,7 @@ pub(crate) struct Head<'a> {
     is_meta: Flag,
     is_api_error_message: Flag,
     tool_denial_kind: Text<'a>,
+    version: Text<'a>,
     origin: Option<OriginFields<'a>>,
     tool_use_result: Option<&'a RawValue>,
     operation: Text<'a>,
@@ -53,17 +54,22 @@ pub(crate) fn is_of_another(kind: &str) -> bool {
 /// The host's record in place of a result that the user refused; that of an error begins with
 /// `Error`.
 const REFUSED: &str = "\"User rejected tool use\"";
-/// The start of that record where the user said why. The error of another program may begin so too.
+/// The start of that record where the user said why.
 const REFUSED_WITH_WORDS: &str = "\"Error: The user doesn't want to proceed with this tool use.";
-/// The start of the names of tools that other programs provide.
-const OF_SERVER: &str = "mcp__";
+/// Tools whose errors are the host's own words.
+const OWN_ERRORS: [&str; 5] = ["Edit", "ExitPlanMode", "MultiEdit", "NotebookEdit", "Write"];
+/// The tool for commands, and the first version seen to put an exit code before what they print.
+const SHELL: &str = "Bash";
+const SHOWS_EXIT_CODES: [u32; 3] = [2, 1, 12];
 
 /// The record of the host that the user refused a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     No,
-    /// The error of the call reads so.
-    Error,
+    /// The error of the call reads so; that of a command may be what it printed.
+    Error {
+        has_exit_codes: bool,
+    },
     Yes,
 }
 
@@ -72,10 +78,16 @@ impl Refusal {
     pub(crate) fn is_of(self, tool: &str) -> bool {
         match self {
             Self::No => false,
-            Self::Error => !tool.starts_with(OF_SERVER),
+            Self::Error { has_exit_codes } => OWN_ERRORS.contains(&tool) || has_exit_codes && tool == SHELL,
             Self::Yes => true,
         }
     }
+}
+
+/// Returns whether a version is that one or a later one.
+fn is_since(version: &str, first: [u32; 3]) -> bool {
+    let numbers: Vec<u32> = version.split('.').map_while(|number| number.parse().ok()).collect();
+    numbers.len() == first.len() && numbers.as_slice() >= first.as_slice()
 }
 
 #[derive(Default, Deserialize)]
@@ -225,7 +237,8 @@ impl<'a> Head<'a> {
         if self.tool_denial_kind.as_str() == Some("user-rejected") || result == REFUSED {
             Refusal::Yes
         } else if result.starts_with(REFUSED_WITH_WORDS) {
-            Refusal::Error
+            let version = self.version.as_str().unwrap_or_default();
+            Refusal::Error { has_exit_codes: is_since(version, SHOWS_EXIT_CODES) }
         } else {
             Refusal::No
         }

@@ -319,12 +319,16 @@ fn a_refusal_is_one_only_if_the_host_records_it() {
         )
     };
     let with_words = format!(r#","toolUseResult":"Error: {}""#, said.replace('\n', "\\n"));
+    let of_version = |version: &str| format!(r#"{with_words},"version":"{version}""#);
     for (tool, mark, expected) in [
         ("Bash", "", false),
         ("Bash", r#","toolUseResult":"Error: User rejected tool use""#, false),
         ("Bash", r#","toolUseResult":"User rejected tool use""#, true),
-        ("Bash", &with_words, true),
-        ("mcp__notes__add", &with_words, false),
+        ("Edit", &with_words, true),
+        ("Bash", &with_words, false),
+        ("Bash", &of_version("2.0.5"), false),
+        ("Bash", &of_version("2.1.12"), true),
+        ("mcp__notes__add", &of_version("2.1.12"), false),
         ("mcp__notes__add", r#","toolDenialKind":"user-rejected""#, true),
         ("Bash", r#","toolDenialKind":"hook""#, false),
     ] {
