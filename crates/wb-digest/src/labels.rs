@@ -77,8 +77,6 @@ pub const USER_MESSAGES_APPLY: &str = "- The user messages next to this digest a
 /// Introduces what is taken from a summary by the agent's host, with the turn that it was written
 /// in.
 pub const HOST_SUMMARY: &str = "- From an earlier summary, written in turn ";
-/// Ends that introduction.
-pub const HOST_SUMMARY_END: &str = "; parts may be outdated:";
 /// Introduces the quotes of single lines.
 pub const EXCERPTS: &str =
     "- Single lines as they were last shown; others are left out, and some may have changed since:";

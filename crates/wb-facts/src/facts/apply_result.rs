@@ -7,7 +7,7 @@ use wb_message::tools::normal_path;
 use wb_message::{ToolRole, ToolVocabulary};
 
 use super::calls::{OpenCall, patch};
-use super::definitions::Definitions;
+use super::edited_definitions::Definitions;
 use super::files::{Change, is_same_file};
 use super::git_state::ends_conflicts;
 use super::ledger::Activity;

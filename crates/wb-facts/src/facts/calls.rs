@@ -9,7 +9,7 @@ use wb_message::text::{head, one_line};
 use wb_message::tools::{editor_role, field, normal_path};
 use wb_shell::patch_effects;
 
-use super::definitions::{Definitions, edits};
+use super::edited_definitions::{Definitions, edits};
 use super::mentions::MOST_LINE_BYTES;
 
 /// Characters of what the lines of a result come from.

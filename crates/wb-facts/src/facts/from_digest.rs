@@ -13,9 +13,9 @@ use super::turns::{RequestSource, unindented};
 use super::{Constraint, Facts, Noted};
 use crate::facts::mentions::Source;
 use wb_digest::labels::{
-    ACTIVE, ALL_DONE, APPROVED, CALLED, CHANGED_SINCE, EXCERPTS, FIRST, GIT, HOST_SUMMARY, HOST_SUMMARY_END,
-    LEFT_OUT, MODIFIED, NAMES, NO_TASKS, READ, RECALL_TOOL, SEEN, SINCE_COMMIT, STATUS, STOPPED, TICKED,
-    TURN, UNRESOLVED, USER_MESSAGES_APPLY, elided_total, parse_answer, repeated_request, request_text,
+    ACTIVE, ALL_DONE, APPROVED, CALLED, CHANGED_SINCE, EXCERPTS, FIRST, GIT, HOST_SUMMARY, LEFT_OUT,
+    MODIFIED, NAMES, NO_TASKS, READ, RECALL_TOOL, SEEN, SINCE_COMMIT, STATUS, STOPPED, TICKED, TURN,
+    UNRESOLVED, USER_MESSAGES_APPLY, elided_total, parse_answer, repeated_request, request_text,
     without_updated,
 };
 use wb_digest::{OmittedRequests, Section, Sections};
@@ -217,7 +217,7 @@ impl Facts {
         self.observe_judgement(&lasting(summary));
         if let Some(first) = self.foreign.iter().position(|(section, _)| *section == Section::Carryover) {
             let turn = self.turns.current().number;
-            let introduction = format!("{HOST_SUMMARY}{turn}{HOST_SUMMARY_END}");
+            let introduction = format!("{HOST_SUMMARY}{turn}; parts may be outdated:");
             self.foreign.insert(first, (Section::Carryover, introduction));
         }
     }

@@ -8,7 +8,7 @@ pub mod names;
 mod lines;
 mod mention_source;
 mod defined_names;
-mod definitions;
+mod edited_definitions;
 pub mod mentions;
 mod stale_lines;
 pub mod files;

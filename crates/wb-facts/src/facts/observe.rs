@@ -15,7 +15,7 @@ use wb_message::{Block, Content, Message, ToolRole, ToolVocabulary};
 
 use super::apply_result::{open_file, push_newest};
 use super::calls::{LABEL_CHARS, OpenCall, call_label, each_text, replaced_lines, ticked, write_line};
-use super::definitions::Definitions;
+use super::edited_definitions::Definitions;
 use super::lines::with_paths;
 use super::turns::Run;
 use super::wording::answer_line;

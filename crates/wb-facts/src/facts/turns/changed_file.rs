@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use wb_digest::labels::DEFINES;
 use wb_message::text::tail;
 
-use crate::facts::definitions::{Definitions, MOST_NAMES};
+use crate::facts::edited_definitions::{Definitions, MOST_NAMES};
 
 /// Places of the changes of a file that are kept, the newest ones.
 const MOST_CHANGES: usize = 64;

@@ -8,7 +8,7 @@ use wb_message::markers::has_line_end;
 use wb_message::text::{clip, clip_lines, head, one_line};
 
 pub use self::changed_file::Changed;
-use super::definitions::Definitions;
+use super::edited_definitions::Definitions;
 use crate::facts::Noted;
 use wb_digest::labels::{FILES, REFUSED};
 use wb_language::decisions::is_guess;
