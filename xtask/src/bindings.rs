@@ -87,18 +87,11 @@ fn javascript(root: &Path) -> Result<(), String> {
 /// Builds the module of WebAssembly and writes its package into a folder.
 pub(crate) fn wasm_package(root: &Path, out: &Path) -> Result<(), String> {
     const BUILD: &str = "build --quiet --profile wasm --target wasm32-unknown-unknown -p window-budget-wasm";
+    const GLUE: &str = "run --quiet --locked --manifest-path bindings/wasm/glue/Cargo.toml --";
     program::run(&mut program::cargo(root, BUILD.split(' ')))?;
     let module = target()?.join("wasm32-unknown-unknown/wasm/window_budget_wasm.wasm");
-    let words = ["run", "--quiet", "-p", "xtask", "--features", "wasm", "--", "wasm-package"];
-    program::run(program::cargo(root, words).arg(module).arg(out))
-}
-
-/// Writes the glue between JavaScript and a module.
-#[cfg(feature = "wasm")]
-pub(crate) fn glue(module: &str, out: &str) -> Result<(), String> {
-    let mut bindgen = wasm_bindgen_cli_support::Bindgen::new();
-    let bindgen = bindgen.input_path(module).web(true).map_err(|error| error.to_string())?;
-    bindgen.omit_default_module_path(false).generate(out).map_err(|error| error.to_string())
+    let mut glue = program::cargo(root, GLUE.split(' '));
+    program::run(glue.env("CARGO_TARGET_DIR", target()?.join("glue")).arg(module).arg(out))
 }
 
 /// Copies the packages and what their tests read below the target directory; returns the folder of

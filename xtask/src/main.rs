@@ -102,8 +102,6 @@ fn main() -> ExitCode {
         ["bindings", ref words @ ..] => bindings::run(&root, words),
         ["fleet", ref words @ ..] => fleet::run(&root, words),
         ["release", ref words @ ..] => release::run(&root, words),
-        #[cfg(feature = "wasm")]
-        ["wasm-package", module, out] => bindings::glue(module, out),
         ["package"] => package::run(&root),
         ["api", ref words @ ..] => api::run(&root, words),
         ["dist"] => speed::dist::run(&root),
