@@ -107,15 +107,25 @@ impl Source<'_> {
     }
 }
 
-/// Returns whether a line is a folder and nothing else, as `ls -R` lists them, or a test that
-/// passed.
+/// Returns whether a line is a folder or names of files and nothing else, as `ls -R` lists them,
+/// or a test that passed.
 fn is_listed(line: &str) -> bool {
     const PASSED_STARTS: [&str; 4] = ["✓ ", "✔ ", "--- PASS: ", "PASS "];
     let is_folder = line.contains('/') && line.ends_with([':', '/']) && !line.contains(char::is_whitespace);
     let is_test = || line.contains("::") || line.starts_with("test ");
     is_folder
+        || is_row_of_files(line)
         || PASSED_STARTS.iter().any(|start| line.starts_with(start))
         || is_test() && (line.contains(" PASSED") || line.ends_with(" ok"))
+}
+
+/// Returns whether a line is a row of file names, in columns if there are several.
+fn is_row_of_files(line: &str) -> bool {
+    let is_name =
+        |word: &str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-/'".contains(&byte));
+    let mut columns =
+        line.split("  ").flat_map(|part| part.split('\t')).map(str::trim).filter(|word| !word.is_empty());
+    line.contains('.') && columns.all(is_name)
 }
 
 /// Returns whether a line frames others and says nothing itself: a tag alone, or a sentence of a
@@ -330,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listing_of_folders_and_of_tests_that_passed_gets_few_lines() {
+    fn a_listing_of_files_and_of_tests_that_passed_gets_few_lines() {
         let entries = |entry: fn(usize) -> String| {
             let listing = (0..40).map(entry).collect::<Vec<_>>().join("\n");
             let listing = Message::tool_result("c1", "Bash", listing);
@@ -340,6 +350,7 @@ mod tests {
         };
         assert_eq!(entries(|n| format!("/srv/shop/cart_{n}/old_parts:")), MOST_LISTED);
         assert_eq!(entries(|n| format!("tests/test_cart.py::test_cart_{n} PASSED [ {n}%]")), MOST_LISTED);
+        assert_eq!(entries(|n| format!("old_cart_{n}.py\t  __init__.py    new_cart_{n}.py")), MOST_LISTED);
         assert_eq!(entries(|n| format!("test cart::of_cart_{n}_parts ... ok")), MOST_LISTED);
         assert_eq!(entries(|n| format!("test cart::of_cart_{n}_parts ... FAILED")), 40);
         assert_eq!(entries(|n| format!("<cart_{n}_of_parts>")), 0);
