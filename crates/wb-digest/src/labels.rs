@@ -52,6 +52,8 @@ pub const AMENDED: &str = "amended the last commit";
 pub const PUSHED: &str = "pushed";
 /// Names a checkout; the branch follows.
 pub const CHECKED_OUT: &str = "checked out ";
+/// Names an additional working copy; its folder follows.
+pub const MADE_WORKTREE: &str = "made worktree ";
 /// Begins the entry for files changed after the last commit.
 pub const SINCE_COMMIT: &str = "- Since the last commit: ";
 /// Begins the entry for an unfinished operation, such as a merge.

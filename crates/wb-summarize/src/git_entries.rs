@@ -1,7 +1,7 @@
 //! The entries of a digest about the git repository of a session.
 
 use wb_digest::labels::{
-    AMENDED, CHECKED_OUT, COMMITTED, GIT, ON_BRANCH, PUSHED, SINCE_COMMIT, STATUS, STOPPED,
+    AMENDED, CHECKED_OUT, COMMITTED, GIT, MADE_WORKTREE, ON_BRANCH, PUSHED, SINCE_COMMIT, STATUS, STOPPED,
 };
 use wb_digest::quote_in_line;
 use wb_facts::{Change, Facts, FileFact, Noted};
@@ -35,14 +35,17 @@ fn since_commit(facts: &Facts) -> Option<String> {
     let git = facts.git();
     let commits = |text: &str| text.starts_with(COMMITTED) || text.starts_with(AMENDED);
     let last = git.iter().rposition(|it| commits(it.text.inspect()))?;
-    // Elsewhere another commit is the last one.
+    // Elsewhere another commit is the last one, and of two working copies each has its own.
     let is_left = |text: &str| {
         let branch = text.strip_prefix(ON_BRANCH);
         branch.map_or(text.starts_with(CHECKED_OUT), |branch| {
             !git[last].text.inspect().contains(&[" as ", branch, " "].concat())
         })
     };
-    if git[last..].iter().any(|it| is_left(it.text.inspect())) {
+    let is_other = |text: &str| text.starts_with(MADE_WORKTREE);
+    if git.iter().any(|it| is_other(it.text.inspect()))
+        || git[last..].iter().any(|it| is_left(it.text.inspect()))
+    {
         return None;
     }
     let pushed = git[last..].iter().any(|it| it.text == *PUSHED);

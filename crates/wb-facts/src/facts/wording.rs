@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use wb_message::text::one_line;
 
-use wb_digest::labels::{AMENDED, CHECKED_OUT, COMMITTED, PUSHED, REFUSED};
+use wb_digest::labels::{AMENDED, CHECKED_OUT, COMMITTED, MADE_WORKTREE, PUSHED, REFUSED};
 use wb_language::answers::Answer;
 use wb_shell::GitEffect;
 
@@ -41,7 +41,7 @@ pub(super) fn git_line(effect: &GitEffect<'_>, output: &str) -> String {
         GitEffect::Reverted(what) => format!("reverted {what}"),
         GitEffect::CheckedOut(what) => [CHECKED_OUT, checked_out(what, output)].concat(),
         GitEffect::Branched(what) => format!("made branch {what}"),
-        GitEffect::AddedWorktree(path) => format!("made worktree {path}"),
+        GitEffect::AddedWorktree(path) => [MADE_WORKTREE, path].concat(),
         GitEffect::Unbranched(what) => format!("removed branch {what}"),
         GitEffect::Tagged(what) => format!("tagged {what}"),
         GitEffect::Pushed => PUSHED.to_owned(),

@@ -171,6 +171,7 @@ fn an_amended_commit_contains_earlier_changes() {
     let of_other = r#"a:bash(git checkout -- b.rs) t"" a:bash(git checkout HEAD~1 c.rs) t"""#;
     assert_eq!(since(of_other), ["- Since the last commit: no push seen; changed c.rs"]);
     assert!(since(r#"a:bash(git status) t"On branch fix""#).is_empty());
+    assert!(since(r#"a:bash(git worktree add ../fix) t"" a:edit(../fix/b.rs) t"""#).is_empty());
 }
 
 #[test]
