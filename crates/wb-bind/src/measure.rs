@@ -154,24 +154,29 @@ impl Measure {
         (0..self.tracker.len()).map(|at| self.weight(at)).sum()
     }
 
-    /// Explains that messages are more than a twentieth off the size that was asked for; `None` if
-    /// they are not. Of these messages, instructions always stay.
+    /// Explains a result that is more than a twentieth off the size that was asked for, and one
+    /// that stays as it is; `None` for others. Of these messages, instructions always stay.
     pub fn missed_target(
         &self,
         asked: u64,
         [before, after]: [u64; 2],
         messages: &[Message],
     ) -> Option<String> {
-        if asked >= before || asked.abs_diff(after) <= asked / 20 {
+        if before == after && before <= asked.saturating_add(asked / 20) {
+            return Some(format!("asked for {asked} tokens of messages, and they take {before}"));
+        }
+        if asked.abs_diff(after) <= asked / 20 {
             return None;
         }
         let counter = self.counter();
         let staying = messages.iter().filter(|message| is_pinned(message));
         let staying: u64 = staying.map(|message| counter.message(message)).sum();
-        let why = if staying > asked {
-            format!("but instructions of {staying} stay as they are, in addition")
+        let why = if staying > asked / 2 {
+            format!("but instructions of {staying} stay as they are")
+        } else if after == before {
+            "and no smaller result is possible".to_owned()
         } else {
-            "and no result is nearer".to_owned()
+            format!("and the nearest result has {after}")
         };
         Some(format!("asked for {asked} tokens of messages, {why}"))
     }

@@ -19,7 +19,7 @@ use crate::plan::Plan;
 use crate::ready::Ready;
 use crate::report::CompactionReport;
 use crate::step::Trigger;
-use crate::target_size::{TargetBudget, nearest_budget};
+use crate::target_size::{TargetBudget, is_reached, nearest_budget};
 
 pub use wb_invoke::timer::DEFAULT_TIMEOUT;
 
@@ -238,8 +238,10 @@ impl Compactor {
     /// included, whatever the window and the policy are.
     ///
     /// Tail, digest and restored files have no caps then, only their shares. `reached` weighs a
-    /// result, in units of the requested size: 1 is as requested. The search bisects local digests
-    /// and takes the nearest; where the size jumps, restored files get less.
+    /// result, in units of the requested size: 1 is as requested. A transcript of that size or less
+    /// stays as it is. The search bisects local digests and takes the nearest, preferably one below
+    /// the size; where the size jumps, restored files get less. Where instructions take more than
+    /// half of the size, the other messages get half of it in addition.
     #[must_use]
     pub fn with_target_size(
         self,
@@ -253,9 +255,8 @@ impl Compactor {
         // What is pinned stays, and the user's words need some room next to it.
         let pinned = view.pinned_tokens();
         let for_words = (view.total_tokens().saturating_sub(pinned) / 16).min(tokens / 4);
-        // Instructions that are larger come in addition.
         let requested = tokens;
-        let tokens = if pinned > tokens { pinned.saturating_add(tokens) } else { tokens };
+        let tokens = tokens.max(pinned.saturating_add(tokens / 2));
         let scale = requested as f64 / tokens.max(1) as f64;
         let try_out = |budget: TargetBudget| {
             let compactor = Self { target_budget: Some(budget), ..self.clone() };
@@ -268,10 +269,13 @@ impl Compactor {
             if report.is_changed() { reached(&messages, &report) * scale } else { f64::INFINITY }
         };
         let overhead = self.overhead_tokens;
-        let total = view.total_tokens().saturating_add(overhead) as f64;
+        let total = view.total_tokens().saturating_add(overhead);
+        if is_reached(view.total_tokens() as f64 / tokens.max(1) as f64) {
+            return Self { target_budget: Some(TargetBudget { target: total, restored: 0 }), ..self };
+        }
         let least = overhead.saturating_add((tokens / 2).max(pinned.saturating_add(for_words)));
         let first = overhead.saturating_add(tokens).max(least);
-        let target_budget = nearest_budget((least as f64, total), first as f64, try_out);
+        let target_budget = nearest_budget((least as f64, total as f64), first as f64, try_out);
         Self { target_budget, ..self }
     }
 

@@ -2,6 +2,10 @@
 
 /// The deviation from the requested size at which the search ends.
 const TOLERANCE: f64 = 0.01;
+/// The deviation up to which a transcript has the requested size.
+const FITS: f64 = 0.05;
+/// The factor by which a result above the requested size counts as farther away.
+const ABOVE: f64 = 4.0;
 /// The most steps of a bisection.
 const MAX_TRIES: usize = 12;
 
@@ -13,15 +17,21 @@ pub(crate) struct TargetBudget {
     pub(crate) restored: u64,
 }
 
+/// Returns whether a transcript is as small as requested; `size` is in units of the requested one.
+pub(crate) fn is_reached(size: f64) -> bool {
+    size <= 1.0 + FITS
+}
+
 /// Returns the budget whose result is nearest to the requested size: of those within a range,
-/// `first` before others, and where the size jumps also of those with fewer restored files.
-/// `try_out` returns the size of a result, in units of the requested one.
+/// `first` before others, where the size jumps also of those with fewer restored files, and where
+/// all are above it also of those below the range. `try_out` returns the size of a result, in units
+/// of the requested one.
 pub(crate) fn nearest_budget(
     (least, most): (f64, f64),
     first: f64,
     try_out: impl Fn(TargetBudget) -> f64,
 ) -> Option<TargetBudget> {
-    let mut search = Search { nearest: None };
+    let mut search = Search { nearest: None, is_above: true };
     let all = |target| TargetBudget { target, restored: target };
     let large = search.bisect((least, most.max(first)), first, |target| (all(target), try_out(all(target))));
     if search.is_missed() {
@@ -29,12 +39,17 @@ pub(crate) fn nearest_budget(
         let (range, first) = ((0.0, large as f64), large as f64 / 2.0);
         search.bisect(range, first, |files| (with(files), try_out(with(files))));
     }
+    if search.is_above {
+        search.bisect((0.0, least), least / 2.0, |target| (all(target), try_out(all(target))));
+    }
     search.nearest.map(|(_, budget)| budget)
 }
 
 /// A bisection, with the nearest budget so far and its deviation.
 struct Search {
     nearest: Option<(f64, TargetBudget)>,
+    /// Is true while all results were above the size.
+    is_above: bool,
 }
 
 impl Search {
@@ -52,7 +67,8 @@ impl Search {
         let mut value = first.min(high);
         for _ in 0..MAX_TRIES {
             let (budget, reached) = try_out(floor(value));
-            let missed = (reached - 1.0).abs();
+            let missed = if reached > 1.0 + FITS { (reached - 1.0) * ABOVE } else { (reached - 1.0).abs() };
+            self.is_above &= !is_reached(reached);
             if self.nearest.is_none_or(|(best, _)| missed < best) {
                 self.nearest = Some((missed, budget));
             }

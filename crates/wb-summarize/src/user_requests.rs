@@ -20,6 +20,10 @@ use wb_message::text::{clip, tidy};
 pub const REQUEST_BYTES: usize = wb_language::UTTERANCE_BYTES;
 /// The longest request that is counted with others of its form, in bytes.
 const FORM_BYTES: usize = 48;
+/// The part of the room that a long request takes before others had their turn.
+const LONG_PART: usize = 8;
+/// The least bytes of such a part that say something.
+const LEAST_PART_BYTES: usize = 200;
 /// Bytes of the latest request that a digest quotes if it can.
 const LEAST_LATEST_BYTES: usize = 80;
 
@@ -170,7 +174,7 @@ fn has_number(turn: &Turn) -> bool {
 }
 
 /// Chooses the entries that fit: the latest request, then those that hold the most, newest first.
-/// A long one that does not fit is shortened.
+/// Long ones are shortened until all others had their turn.
 fn choose(
     requests: &[Request<'_>],
     is_latest: impl Fn(&Turn) -> bool,
@@ -179,20 +183,29 @@ fn choose(
     let mut order: Vec<usize> = (0..requests.len()).collect();
     let rank = |at: usize| if is_latest(requests[at].turn) { u32::MAX } else { weight(requests[at].turn) };
     order.sort_by_cached_key(|at| (Reverse(rank(*at)), *at));
-    let mut chosen = vec![None; requests.len()];
+    let mut chosen: Vec<Option<String>> = vec![None; requests.len()];
     let mut left = max_chars.saturating_sub(OmittedRequests::MOST_CHARS.min(max_chars / 8));
-    for at in order {
-        let request = &requests[at];
-        let is_latest = is_latest(request.turn);
-        let fits = request.n_chars(is_latest) <= left;
-        let most = if is_latest { (left / 2).max(LEAST_LATEST_BYTES) } else { REQUEST_BYTES };
-        if !fits && (request.turn.asked.len() <= most || left <= most) {
-            continue;
-        }
-        let entry = request.entry(is_latest, if fits { usize::MAX } else { most }, &mut 0);
-        if size(&entry) <= left {
-            left -= size(&entry);
-            chosen[at] = Some(entry);
+    let part = Some(max_chars / LONG_PART).filter(|part| *part >= LEAST_PART_BYTES);
+    let part = part.map_or(REQUEST_BYTES, |part| part.min(REQUEST_BYTES));
+    for most in [part, REQUEST_BYTES, usize::MAX] {
+        for at in order.iter().copied() {
+            let request = &requests[at];
+            let is_latest = is_latest(request.turn);
+            let most = match is_latest {
+                true if request.n_chars(true) <= left => usize::MAX,
+                true => (left / 2).max(LEAST_LATEST_BYTES),
+                false => most,
+            };
+            let before = chosen[at].as_deref().map_or(0, size);
+            if before > 0 && (is_latest || request.turn.asked.len() <= part) {
+                continue;
+            }
+            let entry = request.entry(is_latest, most, &mut 0);
+            let n_chars = size(&entry);
+            if n_chars > before && n_chars <= left + before {
+                left = left + before - n_chars;
+                chosen[at] = Some(entry);
+            }
         }
     }
     chosen

@@ -126,9 +126,9 @@ fn a_size_below_that_of_the_instructions_keeps_the_words_of_the_user() {
         let sized = settings.clone().with_target_size(tokens, &view, &opts, reached);
         let (after, report) = condensed(&messages, &sized, &opts);
         assert_eq!(after[0], messages[0], "{tokens}");
-        // The instructions come in addition.
+        // They take more than half of the size, so the others get half of it in addition.
         let others = report.tokens_after - view.weight(0);
-        assert!(others <= tokens / 20 * 21 && others * 2 > tokens, "{tokens}: {others}");
+        assert!(others <= tokens / 2 + tokens / 20 && others * 4 > tokens, "{tokens}: {others}");
         let digest = after.iter().find_map(digest_body).unwrap_or_default();
         for words in ["Port it. Never touch the schema.", "Now the tests."] {
             let is_there = digest.contains(words) || after.contains(&Message::user(words));
