@@ -4,7 +4,9 @@ use std::io::Read;
 
 use memchr::memchr;
 use wb_message::text;
-use wb_record::{Confidence, Document, Format, FormatError, MemoryParts, Parts, Probe, Segment, View};
+use wb_record::{
+    Confidence, Document, Format, FormatError, MemoryParts, ONLY_CONVERSATION, Parts, Probe, Segment, View,
+};
 
 use crate::formats::{FORMATS, known_formats};
 use crate::requests::ai_sdk;
@@ -18,6 +20,9 @@ const UNZIP: &str = "Inspect prints its log as JSON, which is read: inspect log 
 const FOR_SCREEN: &str =
     "messages for the screen (UIMessage) of the AI SDK are not read, only those that a model is sent";
 const CONVERT: &str = "save what convertToModelMessages(messages) returns, which is read as ai-sdk";
+
+/// The hint for a session that looks like another format.
+const LEAVE_OUT: &str = "leave out --format, or name that one";
 
 const UTF_16: &str = "the file is in UTF-16, and sessions are in UTF-8";
 const TO_UTF_8: &str =
@@ -56,6 +61,30 @@ pub fn detect(probe: &Probe) -> Option<&'static dyn Format> {
 pub fn open(parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
     let probe = Probe::new(parts.as_ref())?;
     known(&probe)?.open(parts)
+}
+
+/// Opens a session as a format; refuses one of which it reads fewer messages than the format that
+/// is detected.
+pub fn open_as(parts: Box<dyn Parts>, named: &'static dyn Format) -> Result<Box<dyn Document>, FormatError> {
+    let detected = detect(&Probe::new(parts.as_ref())?).filter(|detected| detected.name() != named.name());
+    if let Some(detected) = detected {
+        let [n_named, n_detected] = [named, detected].map(|it| n_messages(it, parts.as_ref()));
+        if n_named < n_detected {
+            let (named, detected) = (named.name(), detected.name());
+            let what = format!(
+                "as {named} it has {n_named} messages, as {detected}, which it looks like, {n_detected}"
+            );
+            return Err(FormatError::Log { line: None, what, hint: LEAVE_OUT.to_owned() });
+        }
+    }
+    named.open(parts)
+}
+
+/// Returns the number of messages that a format reads.
+pub(crate) fn n_messages(format: &dyn Format, parts: &dyn Parts) -> usize {
+    let parts = parts.reopen().map_err(FormatError::from);
+    let view = parts.and_then(|parts| format.open(parts)?.view(ONLY_CONVERSATION));
+    view.map_or(0, |view| view.messages.len())
 }
 
 /// Reads the conversation of a session that was written last.

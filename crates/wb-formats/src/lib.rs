@@ -51,7 +51,7 @@ mod table;
 
 pub use agents::{codex, opencode};
 pub use created::Agent;
-pub use detect::{detect, newest, open, read, segments};
+pub use detect::{detect, newest, open, open_as, read, segments};
 pub use dialects::{SentAs, format_of};
 pub use formats::{FORMATS, FormatRow};
 #[cfg(any(unix, windows))]

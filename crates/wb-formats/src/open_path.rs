@@ -2,15 +2,13 @@
 
 use std::path::Path;
 
-use wb_record::{
-    Access, Confidence, Document, FileParts, Format, FormatError, History, ONLY_CONVERSATION, Parts, Probe,
-};
+use wb_record::{Access, Confidence, Document, FileParts, Format, FormatError, History, Parts, Probe};
 #[cfg(feature = "sqlite")]
 use wb_record::{Span, sqlite::MAGIC};
 
 #[cfg(feature = "sqlite")]
 use crate::agents::opencode;
-use crate::detect::known;
+use crate::detect::{known, n_messages, open_as};
 use crate::formats::row_of;
 
 /// Opens the session at a path: a file of any known format, recognized by its content, or the
@@ -22,7 +20,8 @@ pub fn open_path(path: &Path, access: Access) -> Result<Box<dyn Document>, Forma
     open_named(path, access, None)
 }
 
-/// Opens the session at a path as a format, whatever it looks like.
+/// Opens the session at a path as a format; refuses one of which it reads fewer messages than the
+/// format that is detected.
 pub fn open_path_as(
     path: &Path,
     access: Access,
@@ -45,7 +44,7 @@ fn open_named(
         return opencode::open_database(path, access);
     }
     if let Some(named) = named {
-        return named.open(Box::new(parts));
+        return open_as(Box::new(parts), named);
     }
     let probe = Probe::new(&parts)?;
     let detected = known(&probe);
@@ -62,11 +61,4 @@ fn changed_as(path: &Path) -> Option<&'static dyn Format> {
     let path = path.canonicalize().ok()?;
     let history = History::open_for(&path, Access::Read).ok()?;
     Some(row_of(history.format()?)?.format)
-}
-
-/// Returns the number of messages that a format reads.
-fn n_messages(format: &dyn Format, parts: &dyn Parts) -> usize {
-    let parts = parts.reopen().map_err(FormatError::from);
-    let view = parts.and_then(|parts| format.open(parts)?.view(ONLY_CONVERSATION));
-    view.map_or(0, |view| view.messages.len())
 }

@@ -27,7 +27,7 @@ pub(crate) fn format() -> Option<&'static dyn Format> {
 /// Opens parts in that format, or else in the one that is detected.
 pub(crate) fn open(parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
     match format() {
-        Some(format) => format.open(parts),
+        Some(format) => wb_formats::open_as(parts, format),
         None => wb_formats::open(parts),
     }
 }

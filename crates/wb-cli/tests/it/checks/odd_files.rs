@@ -407,7 +407,7 @@ fn records_on_one_line_are_split_into_lines() {
 }
 
 #[test]
-fn a_named_format_is_used_whatever_the_file_looks_like() {
+fn a_named_format_is_used_unless_another_reads_more_messages() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("body.json");
     fs::write(&file, r#"{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"hi"}]}"#).unwrap();
@@ -423,6 +423,25 @@ fn a_named_format_is_used_whatever_the_file_looks_like() {
     let one = wb(&["validate", file, "--format", "anthropic-messages"]).stdout;
     assert!(one.contains("· anthropic\n"), "{one}");
     assert_eq!(wb(&["weigh", file, "--format", "nope"]).code, 2);
+    let talk = r#"[{"role":"user","content":"Read it."},{"role":"assistant","content":null,"tool_calls":[{"id":"1",
+        "type":"function","function":{"name":"read","arguments":"{}"}}]},{"role":"tool","tool_call_id":"1","content":"x"}]"#;
+    fs::write(file, talk).unwrap();
+    let wrong = wb(&[
+        "compact",
+        file,
+        "--target",
+        "50%",
+        "--format",
+        "anthropic-messages",
+        "--in-place",
+        "--allow-open",
+    ]);
+    assert!(
+        wrong.code != 0 && wrong.stderr.contains("as openai-chat, which it looks like, 3"),
+        "{}",
+        wrong.stderr
+    );
+    assert_eq!(fs::read_to_string(file).unwrap(), talk);
 }
 
 #[test]
