@@ -120,7 +120,15 @@ fn cut_step(line: &str, max_chars: usize) -> String {
     };
     let room = max_chars.saturating_sub(ARROW.chars().count());
     let outcome = one_line(outcome, (room / 2).max(room.saturating_sub(command.chars().count())));
-    [&one_line(command, room - outcome.chars().count().min(room)), ARROW, &outcome].concat()
+    let room = room - outcome.chars().count().min(room);
+    // The folder of a command says less than the rest of it.
+    let behind_folder =
+        command.strip_prefix(COMMAND).filter(|it| it.starts_with("cd ")).and_then(|it| it.split_once(" && "));
+    let command = match behind_folder.filter(|_| command.chars().count() > room) {
+        Some((_, rest)) => Cow::Owned([COMMAND, "… ", rest].concat()),
+        None => Cow::Borrowed(command),
+    };
+    [&one_line(&command, room), ARROW, &outcome].concat()
 }
 
 /// Subtracts `n` from what is left; returns whether there was enough.
@@ -222,6 +230,8 @@ mod tests {
         let failed = format!("  $ make {} → failed (exit 2): a.c:3", "x".repeat(300));
         let turn = short_turn("- Turn 4:", &failed, 100);
         assert!(turn.contains("  $ make x") && turn.ends_with("… → failed (exit 2): a.c:3"), "{turn}");
+        let turn = short_turn("- Turn 4:", &failed.replace("make", "cd /home/mira/code && make"), 100);
+        assert!(turn.contains("  $ … make x") && turn.ends_with("… → failed (exit 2): a.c:3"), "{turn}");
         let turn = short_turn("- Turn 4:", &format!("  {}\n  $ make → ok", "x".repeat(300)), 160);
         assert!(turn.chars().count() == 159, "{turn}");
     }

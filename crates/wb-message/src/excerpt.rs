@@ -141,7 +141,7 @@ fn n_facts(text: &str) -> usize {
 }
 
 /// Returns a text on one line of at most `max_chars` characters: its start and its end with a mark
-/// between them. The last sentence is kept if it takes at most two thirds.
+/// between them. The last sentence is kept if it takes at most two thirds, else the start alone.
 pub fn both_ends(text: &str, max_chars: usize) -> String {
     let line = one_line(text, usize::MAX);
     if line.chars().count() <= max_chars || max_chars < LEAST_ENDS_CHARS {
@@ -151,9 +151,13 @@ pub fn both_ends(text: &str, max_chars: usize) -> String {
     let mark = CLIP_MARK.trim();
     let before = line.split_once(mark).map_or(line.as_str(), |(before, _)| before.trim_end());
     let after = line.rsplit_once(mark).map_or(line.as_str(), |(_, after)| after.trim_start());
-    let last = after.len() - sentence_starts(after).last().unwrap_or(0);
-    let most = (max_chars / 2).max(Some(last).filter(|last| *last <= max_chars / 3 * 2).unwrap_or(0));
-    let end = ending(after, most);
+    let last_start = sentence_starts(after).last().unwrap_or(0);
+    let last = after.len() - last_start;
+    if last_start > 0 && last > max_chars / 3 * 2 {
+        // The end of another sentence would seem to end the first one.
+        return one_line(&line, max_chars);
+    }
+    let end = ending(after, if last_start > 0 { last.max(max_chars / 2) } else { max_chars / 2 });
     let is_inside = after[..after.len() - end.len()].ends_with(|c: char| c.is_ascii() && c != ' ');
     if is_inside && !end.contains(' ') {
         // A fragment of a word would be misread.
@@ -223,7 +227,7 @@ mod tests {
         check(text, 200, &text.replace("\n\n", " "));
         check(text, 80, "The importer skips blank lines now … Still open: the writer keeps a stale lock.");
         check(text, 64, "The importer skips … Still open: the writer keeps a stale lock.");
-        check(text, 45, "The importer skips … keeps a stale lock.");
+        check(text, 45, "The importer skips blank lines now and all t…");
         check(text, 30, "The importer skips blank line…");
         let path =
             ["- Removed the hook", &" and the runner".repeat(3), ". - Untouched: ", &"a/".repeat(40), "b.rs"]

@@ -82,9 +82,28 @@ impl Pass for Microcompact {
     }
 
     fn plan(&self, view: &WeighedTranscript<'_>, goal: Goal<'_>) -> Option<Patch> {
-        let edits: Vec<_> = self.stale(view, goal.vocabulary).into_iter().map(clear).collect();
+        let mut stale = self.stale(view, goal.vocabulary);
+        if goal.is_size {
+            stale.truncate(n_needed(view, &stale, goal.target_tokens));
+        }
+        let edits: Vec<_> = stale.into_iter().map(clear).collect();
         (!edits.is_empty()).then_some(Patch { edits })
     }
+}
+
+/// Returns how many of the stale results a weight needs cleared, oldest first.
+fn n_needed(view: &WeighedTranscript<'_>, stale: &[usize], target_tokens: u64) -> usize {
+    let mut total = view.total_tokens();
+    let clears = |at: &usize| {
+        let is_above = total > target_tokens;
+        let mut cleared = view.messages[*at].clone();
+        if let Message::ToolResult { content, .. } = &mut cleared {
+            *content = cleared_body();
+        }
+        total = total.saturating_sub(view.weight(*at).saturating_sub(view.counter.message(&cleared)));
+        is_above
+    };
+    stale.iter().map(clears).take_while(|is_above| *is_above).count()
 }
 
 /// Returns the edit that clears a result.

@@ -8,6 +8,8 @@ use wb_message::{Patch, ToolVocabulary};
 pub struct Goal<'a> {
     /// The largest weight that fits, in tokens.
     pub target_tokens: u64,
+    /// Requests a size: passes that can stop at it do.
+    pub is_size: bool,
     /// Indices of messages that no pass may drop, ascending, such as a planned digest.
     pub keep: &'a [usize],
     /// The roles of tools.
@@ -17,7 +19,7 @@ pub struct Goal<'a> {
 impl Goal<'_> {
     /// Builds a goal of a weight in tokens under the universal vocabulary.
     pub fn target(target_tokens: u64) -> Self {
-        Self { target_tokens, keep: &[], vocabulary: &ToolVocabulary::UNIVERSAL }
+        Self { target_tokens, is_size: false, keep: &[], vocabulary: &ToolVocabulary::UNIVERSAL }
     }
 }
 

@@ -52,7 +52,7 @@ pub fn all_with_vocabulary(
     target_tokens: u64,
     vocabulary: &ToolVocabulary,
 ) -> Vec<Message> {
-    let goal = Goal { target_tokens, keep: &[], vocabulary };
+    let goal = Goal { target_tokens, is_size: false, keep: &[], vocabulary };
     let plan = |messages: &[Message]| plan_for(pass, messages, goal);
     let planned = plan(messages);
     let name = pass.name();

@@ -244,7 +244,8 @@ impl<'a, 'p> StepRunner<'a, 'p> {
     }
 
     fn goal<'g>(&'g self, keep: &'g [usize]) -> Goal<'g> {
-        Goal { target_tokens: self.target.saturating_sub(self.reserved), keep, vocabulary: self.vocabulary }
+        let target_tokens = self.target.saturating_sub(self.reserved);
+        Goal { target_tokens, is_size: self.budget.is_of_size(), keep, vocabulary: self.vocabulary }
     }
 
     /// Returns whether the draft is above its target, the digest counted with the most that it may
@@ -552,7 +553,9 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         let n_bytes: usize = content.texts().map(str::len).sum();
         // A message with results cannot stay without their calls.
         let can_stay = n_bytes > REQUEST_BYTES && message.answered_ids().next().is_none();
-        let needed = places.tail(cut) + places.weight(at) + self.needed_digest();
+        // Lines of evidence give way to what the user asked for.
+        let digest = self.split.digest.max(LEAST_DIGEST_TOKENS);
+        let needed = places.tail(cut).saturating_add(places.weight(at)).saturating_add(digest);
         // If everything fits unchanged, files restored earlier must not displace the prompt.
         let has_room = !self.budget.has_target() || self.fits(needed) || self.fits(places.total());
         (can_stay && has_room).then_some(at)
