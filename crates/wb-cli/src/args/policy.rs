@@ -28,7 +28,8 @@ pub(crate) struct Policy {
     pub(crate) reserve_tokens: u64,
     /// Compact a session that is within its budget
     ///
-    /// A strategy with a digest replaces everything before the last prompt. The others go down to
+    /// A strategy with a digest replaces everything before the last prompt and the reply that it
+    /// answers. The others go down to
     /// their target, and leave a session below it unchanged.
     #[arg(long)]
     pub(crate) force: bool,

@@ -530,7 +530,19 @@ impl<'a, 'p> StepRunner<'a, 'p> {
     }
 
     fn forced_cut(&self, places: &Places) -> usize {
-        self.draft.pairing().legal_at_or_before(places.prompt.unwrap_or(0)).unwrap_or(0)
+        let legal = |at| self.draft.pairing().legal_at_or_before(at).unwrap_or(0);
+        let cut = legal(places.prompt.unwrap_or(0));
+        let before = cut.checked_sub(1).filter(|at| legal(*at) == *at && self.is_answered_reply(places, *at));
+        before.unwrap_or(cut)
+    }
+
+    /// Returns whether a message is the reply that the last prompt answers, and there is room for
+    /// it: "skip 2 and 5" means nothing without it.
+    fn is_answered_reply(&self, places: &Places, at: usize) -> bool {
+        let message = self.draft.original(at);
+        let is_reply = matches!(message, Message::Assistant { .. }) && message.calls().next().is_none();
+        let needed = places.tail(at).saturating_add(self.needed_digest());
+        is_reply && self.budget.has_target() && places.weight(at) <= self.split.tail / 2 && self.fits(needed)
     }
 
     /// Returns a cut inside the last turn if that turn leaves no room for a digest, else 0.

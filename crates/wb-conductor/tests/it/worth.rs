@@ -188,3 +188,17 @@ fn a_request_of_8000_bytes_is_whole_and_a_longer_one_is_marked_as_cut() {
         );
     }
 }
+
+#[test]
+fn a_forced_digest_leaves_the_reply_that_the_last_prompt_answers() {
+    let reply = "| 1 | rename it |\n| 2 | drop it |";
+    let mut messages = script("u\"Port it.\" [a:bash t*900]x8");
+    messages.extend([Message::assistant(reply), Message::user("skip 2")]);
+    let (after, report) = condensed(&messages, &window(64_000), &FORCE);
+    assert_eq!(after[1..], [Message::assistant(reply), Message::user("skip 2")], "{report}");
+    let long = Message::assistant("It is a long story. ".repeat(9_000));
+    let at = messages.len() - 2;
+    messages[at] = long;
+    let (after, report) = condensed(&messages, &window(64_000), &FORCE);
+    assert_eq!(after[1..], [Message::user("skip 2")], "{report}");
+}
