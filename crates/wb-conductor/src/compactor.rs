@@ -26,8 +26,8 @@ pub use wb_invoke::timer::DEFAULT_TIMEOUT;
 /// The options of one compaction.
 #[derive(Clone, Debug, Default)]
 pub struct CondenseOpts {
-    /// Folds everything before the last prompt and the reply that it answers, whatever the gate says
-    /// (a manual `/compact`).
+    /// Folds everything before the last prompt and the reply that it answers, whatever the gate
+    /// says (a manual `/compact`).
     pub force: bool,
     /// Forces it because the provider refused the transcript for its length: whatever it saves is
     /// worth it.

@@ -38,6 +38,10 @@ impl MessageLog {
     /// Adds the next messages.
     pub(crate) fn add(&mut self, messages: &[Message]) {
         self.is_begun = true;
+        if messages.first().is_some_and(|it| self.completes(it)) {
+            self.all.pop();
+            self.n_known = self.n_known.min(self.all.len());
+        }
         self.all.extend(messages.iter().map(Fingerprint::new));
         if let Some(last) = messages.last() {
             self.is_in_flight = last.calls().next().is_some();

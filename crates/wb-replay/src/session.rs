@@ -166,6 +166,20 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_that_was_completed_after_a_compaction_is_one_message() {
+        let summary = Message::CompactionSummary { summary: "They read.".into(), tokens_before: 9 };
+        let answer =
+            |calls: Vec<Block>| Message::assistant_blocks([vec![Block::text("I read on.")], calls].concat());
+        let first = [vec![Message::user("go")], step("a").into(), vec![answer(Vec::new())]].concat();
+        let call = answer(vec![Block::call("b", "Read", json!({}))]);
+        let rest = vec![call, Message::tool_result("b", "Read", "body"), Message::user("more")];
+        let second = [vec![summary], step("a").into(), rest].concat();
+        let third = [second.clone(), step("c").into()].concat();
+        let segments = segments([first, second.clone(), third].into_iter());
+        assert_eq!((segments[1].n_seen, segments[2].n_seen), (3, second.len()));
+    }
+
+    #[test]
     fn kept_results_that_a_compaction_shortened_are_seen() {
         let summary = Message::CompactionSummary { summary: "They read.".into(), tokens_before: 9 };
         let last = [vec![Message::user("more")], step("b").into(), step("c").into()].concat();

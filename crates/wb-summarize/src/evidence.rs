@@ -138,7 +138,7 @@ fn is_frame(line: &str) -> bool {
 
 /// Returns whether a line is one that a diff takes out of a file.
 fn is_removed(label: &str, line: &str, indent: u8) -> bool {
-    const DIFFS: [&str; 3] = ["git diff", "git show", "git stash show"];
+    const DIFFS: [&str; 4] = ["apply_patch", "git diff", "git show", "git stash show"];
     line.starts_with('-') && indent == 0 && DIFFS.iter().any(|diff| label.contains(diff))
 }
 

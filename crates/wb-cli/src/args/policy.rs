@@ -29,8 +29,7 @@ pub(crate) struct Policy {
     /// Compact a session that is within its budget
     ///
     /// A strategy with a digest replaces everything before the last prompt and the reply that it
-    /// answers. The others go down to
-    /// their target, and leave a session below it unchanged.
+    /// answers. The others go down to their target, and leave a session below it unchanged.
     #[arg(long)]
     pub(crate) force: bool,
 }
