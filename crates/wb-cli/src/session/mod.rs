@@ -33,6 +33,7 @@ use wb_conductor::{Compactor, CondenseOpts, DropStep};
 use wb_facts::Facts;
 use wb_formats::{Document, FormatError, View, newest, open_path, open_path_as};
 use wb_message::Message;
+use wb_message::number::grouped;
 use wb_passes::ImagePolicy;
 use wb_record::{Access, MemoryParts};
 
@@ -144,6 +145,13 @@ impl Session {
     ) -> Result<Self, UserError> {
         let images = images(shell, args.images)?;
         let session = Self::open_for(shell, &args.file, args.policy, args.strategy, access)?;
+        if session.limit == 0 && args.target.is_none() {
+            let (window, reserve) = (grouped(session.window), grouped(session.policy.reserve_tokens));
+            let what = format!(
+                "a window of {window} tokens leaves nothing next to {reserve} reserved for the answer"
+            );
+            return Err(UserError::new(what, "set a larger --window, or less with --reserve-tokens"));
+        }
         Ok(session
             .with_images(images)
             .with_target(args.target)

@@ -542,7 +542,8 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         let message = self.draft.original(at);
         let is_reply = matches!(message, Message::Assistant { .. }) && message.calls().next().is_none();
         let needed = places.tail(at).saturating_add(self.needed_digest());
-        is_reply && self.budget.has_target() && places.weight(at) <= self.split.tail / 2 && self.fits(needed)
+        let most = (self.split.tail / 2).min(places.light[at] / 4);
+        is_reply && self.budget.has_target() && places.weight(at) <= most && self.fits(needed)
     }
 
     /// Returns a cut inside the last turn if that turn leaves no room for a digest, else 0.

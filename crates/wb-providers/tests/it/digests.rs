@@ -214,7 +214,8 @@ async fn a_digest_after_the_conversation_starts_with_cached_bytes() {
         assert_eq!(now["cache_control"].is_object(), case.name == "anthropic");
         let dialect = case.opts(&server.url()).dialect();
         let list = dialect.messages_key();
-        let shared = encode(&conversation(&before[..report.cut]), dialect)[list].to_string();
+        // The question may join the last message.
+        let shared = encode(&conversation(&before[..report.cut - 1]), dialect)[list].to_string();
         let shared = shared.trim_end_matches([']', '}']);
         assert!(was[list].to_string().starts_with(shared), "{}", case.name);
         let (behind, n_bytes) = (now[list].to_string(), shared.len());

@@ -248,7 +248,7 @@ fn standard_input_is_read_and_what_is_within_budget_comes_back_as_it_was() {
     assert_eq!((answer.code, answer.stdout), (0, text));
     assert!(answer.stderr.contains("  within budget: "), "{}", answer.stderr);
     let forced = wb_with(&["compact", "-", "--force", "--json"], session().as_bytes());
-    assert_eq!(json_of(&forced)["cut"], 74);
+    assert_eq!(json_of(&forced)["cut"], 73);
 }
 
 #[test]
@@ -435,6 +435,12 @@ fn a_target_is_reached_within_a_twentieth_and_is_in_the_command_that_writes() {
     let again = json_of(&run("compact", &small, &["--target", "4k", "--json"]));
     assert_eq!(again["changed"], false, "{again}");
     assert_eq!(run("compact", &file, &["--target", "100%"]).code, 2);
+    let none = run("compact", &file, &["--window", "200", "--in-place"]);
+    assert!(
+        none.code != 0 && none.stderr.contains("a window of 200 tokens leaves nothing"),
+        "{}",
+        none.stderr
+    );
     assert_eq!(run("compact", &file, &["--target", "30%", "--force"]).code, 2);
 }
 

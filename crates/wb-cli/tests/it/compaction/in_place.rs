@@ -152,7 +152,7 @@ fn turns(n: usize, call: impl Fn(usize) -> Value, result: impl Fn(usize) -> Valu
         let done = format!("done {nth}: {}", "I looked at all of it ".repeat(40));
         [said("user", format!("task {nth}")), call(nth), result(nth), said("assistant", done)]
     };
-    (0..n).flat_map(turn).chain([said("user", "go on".to_owned())]).collect()
+    (0..n).flat_map(turn).chain(["wait", "go on"].map(|text| said("user", text.to_owned()))).collect()
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn an_undo_says_what_is_true_of_the_bytes_and_no_number_is_left_out() {
         .flat_map(|nth| [("user", nth), ("assistant", nth)])
         .map(|(role, nth)| serde_json::json!({"role": role, "content": format!("{nth}: {}", "all of it ".repeat(80))}))
         .collect();
-    list.push(serde_json::json!({"role": "user", "content": "go on"}));
+    list.extend(["wait", "go on"].map(|text| serde_json::json!({"role": "user", "content": text})));
     let write = |list: &[Value], indent: bool| {
         let document = serde_json::json!({"model": "gpt-4o", "messages": list});
         let text =
