@@ -202,3 +202,56 @@ fn a_forced_digest_leaves_the_reply_that_the_last_prompt_answers() {
     let (after, report) = condensed(&messages, &window(64_000), &FORCE);
     assert_eq!(after[1..], [Message::user("skip 2")], "{report}");
 }
+
+/// Compacts messages to a size, and returns them with the report.
+fn compacted_to(tokens: u64, messages: &[Message]) -> (Vec<Message>, CompactionReport) {
+    let settings = window(64_000);
+    let view = WeighedTranscript::new(messages, settings.token_counter());
+    let facts = Facts::default().with_messages(messages, &ToolVocabulary::default());
+    let opts = CondenseOpts { facts: Some(Arc::new(facts)), ..AUTO };
+    let reached = |_: &[Message], report: &CompactionReport| report.tokens_after as f64 / tokens as f64;
+    condensed(messages, &settings.with_target_size(tokens, &view, &opts, reached), &opts)
+}
+
+#[test]
+fn a_large_size_is_reached_by_clearing_the_oldest_results() {
+    let messages = script("u\"Port it.\" [a:bash t*900]x40 a u\"Go on.\" a");
+    let total = WeighedTranscript::new(&messages, window(64_000).token_counter()).total_tokens();
+    for percent in [60, 75, 90] {
+        let tokens = total * percent / 100;
+        let (after, report) = compacted_to(tokens, &messages);
+        assert!(report.tokens_after.abs_diff(tokens) * 20 <= tokens, "{percent}: {report}");
+        let (again, second) = compacted_to(tokens, &after);
+        assert_eq!(again, after, "{percent}: {second}");
+    }
+    let (same, report) = compacted_to(total * 2, &messages);
+    assert!(same == messages && !report.is_changed(), "{report}");
+}
+
+#[test]
+fn a_long_request_in_progress_stays_whole_at_any_size_with_room_for_it() {
+    let long = Message::user("Then round each line of the cart once, half to even. ".repeat(120));
+    let mut messages = script("u\"Port it.\" [a:bash t*900]x20 a");
+    messages.push(long.clone());
+    messages.extend(script("[a:bash t*900]x6"));
+    for tokens in [4_000, 5_500, 7_000, 9_000] {
+        let (after, report) = compacted_to(tokens, &messages);
+        assert!(after.contains(&long), "{tokens}: {report}");
+    }
+}
+
+#[test]
+fn short_requests_stay_where_pasted_logs_leave_them_no_room() {
+    const COLOURS: [&str; 10] =
+        ["red", "blue", "green", "brown", "black", "white", "grey", "pink", "amber", "teal"];
+    let wish = |colour: &str| format!("The cart could be {colour} as well, like the old one was.");
+    let log = |n: usize| format!("$ make part_{n}\n{}", "error: a.c:3 is not what was meant\n".repeat(120));
+    let wishes = COLOURS.iter().flat_map(|colour| [Message::user(wish(colour)), Message::assistant("Done.")]);
+    let logs = (0..3).flat_map(|n| [Message::user(log(n)), Message::assistant("I see.")]);
+    let messages: Vec<Message> = wishes.chain(logs).chain([Message::user("Go on.")]).collect();
+    let (after, report) = condensed(&messages, &window(8_000), &FORCE);
+    let digest = digest_of(&after);
+    for colour in COLOURS {
+        assert!(digest.contains(&wish(colour)), "{colour}: {report}\n{digest}");
+    }
+}
