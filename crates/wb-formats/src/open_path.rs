@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use wb_record::{Access, Confidence, Document, FileParts, Format, FormatError, History, Parts, Probe};
+use wb_record::{Access, Confidence, Document, FileParts, Format, FormatError, History, Probe};
 #[cfg(feature = "sqlite")]
-use wb_record::{Span, sqlite::MAGIC};
+use wb_record::{Parts, Span, sqlite::MAGIC};
 
 #[cfg(feature = "sqlite")]
 use crate::agents::opencode;
