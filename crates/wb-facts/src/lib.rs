@@ -22,7 +22,7 @@ pub mod audit;
 
 pub use audit::{Finding, FindingKind, audit, corrected};
 pub use facts::{
-    Change, Changed, Constraint, FACTS_VERSION, Facts, Failure, Failures, FileFact, Files, GitState, Noted,
-    RequestSource, Run, Turn, Turns, calls, files, mentions, names, turns,
+    Change, ChangedFile, Constraint, FACTS_VERSION, Facts, Failure, Failures, FileFact, Files, GitState,
+    Noted, RequestSource, Run, Turn, Turns, calls, files, mentions, names, turns,
 };
 pub use wb_message::{Block, Message, ToolVocabulary, json};

@@ -39,7 +39,7 @@ pub use self::git_state::GitState;
 use self::ledger::Ledger;
 pub(crate) use self::ledger::{Activity, LastOutcomes};
 use self::sources::Sources;
-pub use self::turns::{Changed, RequestSource, Run, Turn, Turns};
+pub use self::turns::{ChangedFile, RequestSource, Run, Turn, Turns};
 use crate::facts::mentions::Mentions;
 use wb_digest::labels::Elided;
 use wb_digest::{OmittedRequests, Section};

@@ -15,7 +15,7 @@ const PATH_BYTES: usize = 60;
 
 /// A file that was changed in a turn, and how.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Changed {
+pub struct ChangedFile {
     /// The path.
     pub path: String,
     /// The action, in the past tense.
@@ -30,7 +30,7 @@ pub struct Changed {
     pub defined: Vec<String>,
 }
 
-impl Changed {
+impl ChangedFile {
     pub(super) fn bytes(&self) -> usize {
         let names = self.defined.iter().map(|name| size_of::<String>() + name.len()).sum::<usize>();
         size_of::<Self>() + self.path.len() + self.at.len() * size_of::<u32>() + names

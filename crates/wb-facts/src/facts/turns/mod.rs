@@ -7,7 +7,7 @@ use wb_message::Untrusted;
 use wb_message::markers::has_line_end;
 use wb_message::text::{clip, clip_lines, head, one_line};
 
-pub use self::changed_file::Changed;
+pub use self::changed_file::ChangedFile;
 use super::edited_definitions::Definitions;
 use crate::facts::Noted;
 use wb_digest::labels::{FILES, REFUSED};
@@ -74,7 +74,7 @@ pub struct Turn {
     /// The user's own words.
     pub asked: String,
     /// Files that were changed.
-    pub changed: Vec<Changed>,
+    pub changed: Vec<ChangedFile>,
     /// The last commands.
     pub runs: Vec<Run>,
     /// The agent's remarks between its calls that describe the state of things.
@@ -127,7 +127,7 @@ impl Turn {
                 + run.lines.iter().map(|line| line.inspect().len() + 24).sum::<usize>()
         });
         let notes = self.notes.iter().map(|note| size_of::<Noted>() + note.text.inspect().len());
-        let changed = self.changed.iter().map(Changed::bytes);
+        let changed = self.changed.iter().map(ChangedFile::bytes);
         let answers = self.answers.iter().map(|answer| answer.len() + 24);
         let lists = runs.chain(notes).chain(changed).chain(answers).sum::<usize>();
         (self.said.inspect().len() + self.restored.len() + lists) as u64
@@ -393,7 +393,7 @@ impl Turn {
             known.changes(how, at);
         } else if self.changed.len() < MOST_FILES {
             let (path, how) = (path.to_owned(), how.to_owned());
-            self.changed.push(Changed { path, how, times: 0, at: vec![at], defined: Vec::new() });
+            self.changed.push(ChangedFile { path, how, times: 0, at: vec![at], defined: Vec::new() });
         }
     }
 
@@ -410,8 +410,8 @@ impl Turn {
         if !self.changed.is_empty() || !self.restored.contains(FILES) {
             return;
         }
-        let listed = |line: &str| -> Option<Vec<Changed>> {
-            line.strip_prefix("  ")?.strip_prefix(FILES)?.split(", ").map(Changed::parse).collect()
+        let listed = |line: &str| -> Option<Vec<ChangedFile>> {
+            line.strip_prefix("  ")?.strip_prefix(FILES)?.split(", ").map(ChangedFile::parse).collect()
         };
         let mut rest = Vec::new();
         for line in self.restored.lines() {
