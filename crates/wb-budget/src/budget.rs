@@ -139,11 +139,6 @@ impl Budget {
         Self { digest: u64::MAX, restored, target, ..Self::from_limit(target, &policy, overhead) }
     }
 
-    /// Reports whether the budget is one [`Self::without_caps`].
-    pub fn is_of_size(&self) -> bool {
-        self.digest == u64::MAX
-    }
-
     /// Gives the digest the share of files and lines, because the model can look those up.
     #[must_use]
     pub fn with_recall(self) -> Self {

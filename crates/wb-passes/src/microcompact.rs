@@ -21,7 +21,8 @@ const WORTH_CHARS: usize = CLEARED_TOOL_RESULT.len() * 4;
 /// Clears tool results that are older than the newest ones and whose tool can be run again.
 ///
 /// Only live bodies count among the newest: cleared and empty ones do not. A body that is hardly
-/// longer than the mark stays. The tool of a result is that of the call it answers.
+/// longer than the mark stays. The tool of a result is that of the call it answers. For a requested
+/// size, it clears no more than that needs, the oldest first.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Microcompact {
@@ -93,14 +94,11 @@ impl Pass for Microcompact {
 
 /// Returns how many of the stale results a weight needs cleared, oldest first.
 fn n_needed(view: &WeighedTranscript<'_>, stale: &[usize], target_tokens: u64) -> usize {
+    let mark = view.counter.message(&Message::tool_result("call", "tool", CLEARED_TOOL_RESULT));
     let mut total = view.total_tokens();
     let clears = |at: &usize| {
         let is_above = total > target_tokens;
-        let mut cleared = view.messages[*at].clone();
-        if let Message::ToolResult { content, .. } = &mut cleared {
-            *content = cleared_body();
-        }
-        total = total.saturating_sub(view.weight(*at).saturating_sub(view.counter.message(&cleared)));
+        total = total.saturating_sub(view.weight(*at).saturating_sub(mark));
         is_above
     };
     stale.iter().map(clears).take_while(|is_above| *is_above).count()

@@ -245,7 +245,9 @@ impl<'a, 'p> StepRunner<'a, 'p> {
 
     fn goal<'g>(&'g self, keep: &'g [usize]) -> Goal<'g> {
         let target_tokens = self.target.saturating_sub(self.reserved);
-        Goal { target_tokens, is_size: self.budget.is_of_size(), keep, vocabulary: self.vocabulary }
+        // The budget of a requested size has no caps.
+        let is_size = self.budget.digest == u64::MAX;
+        Goal { target_tokens, is_size, keep, vocabulary: self.vocabulary }
     }
 
     /// Returns whether the draft is above its target, the digest counted with the most that it may
