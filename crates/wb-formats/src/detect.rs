@@ -4,9 +4,7 @@ use std::io::Read;
 
 use memchr::memchr;
 use wb_message::text;
-use wb_record::{
-    Confidence, Document, Format, FormatError, MemoryParts, ONLY_CONVERSATION, Parts, Probe, Segment, View,
-};
+use wb_record::{Confidence, Document, Format, FormatError, MemoryParts, Parts, Probe, Segment, View};
 
 use crate::formats::{FORMATS, known_formats};
 use crate::requests::ai_sdk;
@@ -83,7 +81,8 @@ pub fn open_as(parts: Box<dyn Parts>, named: &'static dyn Format) -> Result<Box<
 /// Returns the number of messages that a format reads.
 pub(crate) fn n_messages(format: &dyn Format, parts: &dyn Parts) -> usize {
     let parts = parts.reopen().map_err(FormatError::from);
-    let view = parts.and_then(|parts| format.open(parts)?.view(ONLY_CONVERSATION));
+    let read = |document: Box<dyn Document>| document.view(&newest(document.as_ref())?);
+    let view = parts.and_then(|parts| read(format.open(parts)?));
     view.map_or(0, |view| view.messages.len())
 }
 
