@@ -191,11 +191,8 @@ fn choose(
         for at in order.iter().copied() {
             let request = &requests[at];
             let is_latest = is_latest(request.turn);
-            let most = match is_latest {
-                true if request.n_chars(true) <= left => usize::MAX,
-                true => (left / 2).max(LEAST_LATEST_BYTES),
-                false => most,
-            };
+            let for_latest = if request.n_chars(true) <= left { usize::MAX } else { left / 2 };
+            let most = if is_latest { for_latest.max(LEAST_LATEST_BYTES) } else { most };
             let before = chosen[at].as_deref().map_or(0, size);
             if before > 0 && (is_latest || request.turn.asked.len() <= part) {
                 continue;
