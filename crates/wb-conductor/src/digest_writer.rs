@@ -63,7 +63,8 @@ impl DigestWriter {
 /// question about the line of a message.
 ///
 /// If the facts include messages of before a compaction, only what follows that compaction has the
-/// same order in both.
+/// same order in both; a request that it left in front of its digest is known by its
+/// text.
 pub(crate) fn by_message_number<'s>(
     facts: &Facts,
     messages: &[&Message],
@@ -73,9 +74,12 @@ pub(crate) fn by_message_number<'s>(
     let is_compacted = |message: &&Message| is_synthetic(message) || is_opaque(message);
     let last = if n_before > 0 { messages.iter().rposition(is_compacted) } else { None };
     let first = last.map_or(0, |last| last + 1);
+    let in_front: Vec<(u32, usize)> =
+        (0..first).filter_map(|at| Some((facts.number_of(messages[at])?, at))).collect();
     move |message, line| {
         let at = usize::try_from(i64::from(message) - n_before);
         at.is_ok_and(|at| at >= first && has_line(at, line))
+            || in_front.iter().any(|(number, at)| *number == message && has_line(*at, line))
     }
 }
 
@@ -87,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_before_a_compaction_are_not_found_by_their_number() {
+    fn messages_before_a_compaction_are_found_by_their_text_alone() {
         let read: Vec<Message> = (0..6).map(|n| Message::user(format!("Part {n}."))).collect();
         let facts = Facts::without_words().with_messages(&read, &ToolVocabulary::default());
         let has_line = |_: usize, _: &str| true;
@@ -99,6 +103,6 @@ mod tests {
         assert_eq!(found(&all), [0, 1, 2, 3, 4, 5]);
         // The host kept what was asked, put its rules in between, and went on.
         let (rules, data) = (Message::custom("developer", "Be brief."), Message::custom(OPAQUE_TYPE, "..."));
-        assert_eq!(found(&[&read[3], &rules, &data, &read[4], &read[5]]), [4, 5]);
+        assert_eq!(found(&[&read[3], &rules, &data, &read[4], &read[5]]), [3, 4, 5]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use wb_record::{Access, Confidence, Document, FileParts, Format, FormatError, History, Probe};
+use wb_record::{Access, Confidence, Document, FileParts, Format, FormatError, History, Probe, WholeLog};
 #[cfg(feature = "sqlite")]
 use wb_record::{Parts, Span, sqlite::MAGIC};
 
@@ -43,8 +43,9 @@ fn open_named(
     if *parts.bytes(&Span { len: MAGIC.len() as u64, ..Span::default() })? == *MAGIC {
         return opencode::open_database(path, access);
     }
+    let whole = |document| Box::new(WholeLog::new(document, path));
     if let Some(named) = named {
-        return open_as(Box::new(parts), named);
+        return Ok(whole(open_as(Box::new(parts), named)?));
     }
     let probe = Probe::new(&parts)?;
     let detected = known(&probe);
@@ -53,7 +54,8 @@ fn open_named(
     let n_detected = || detected.as_ref().map_or(1, |it| n_messages(*it, &parts));
     let is_seen = |it: &&dyn Format| detected.as_ref().is_ok_and(|detected| detected.name() == it.name());
     let is_fit = |it: &&dyn Format| is_seen(it) || n_messages(*it, &parts) >= n_detected();
-    changed_as.filter(is_fit).map_or(detected, Ok)?.open(Box::new(parts))
+    let format = changed_as.filter(is_fit).map_or(detected, Ok)?;
+    Ok(whole(format.open(Box::new(parts))?))
 }
 
 /// Returns the format of a session that the list of operations next to it names.

@@ -42,6 +42,8 @@ pub use history::operation::{Operation, OperationKind};
 pub use history::operation_list::history_path;
 pub use history::record_ref::RecordRef;
 pub use history::undo::UndoMethod;
+#[cfg(any(unix, windows))]
+pub use history::whole_log::WholeLog;
 pub use json::scan::JsonScan;
 pub use json::splice;
 pub use numbers::Numbers;

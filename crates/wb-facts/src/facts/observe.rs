@@ -180,6 +180,12 @@ impl Facts {
         words.is_some()
     }
 
+    /// Returns the number of the first message with the same request.
+    pub fn number_of(&self, request: &Message) -> Option<u32> {
+        let Message::User { content, .. } = request else { return None };
+        Some(self.turns.of_request(&message_words(content)?)?.start)
+    }
+
     /// Begins a turn with what the user said.
     fn on_request(&mut self, words: &str, at: u32) {
         self.has_first |= self.elided == Elided::default();

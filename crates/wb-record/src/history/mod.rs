@@ -13,6 +13,8 @@ pub(crate) mod operation_list;
 pub(crate) mod later_lines;
 pub(crate) mod blocks;
 pub(crate) mod undo;
+#[cfg(any(unix, windows))]
+pub(crate) mod whole_log;
 
 #[cfg(any(unix, windows))]
 use std::path::Path;

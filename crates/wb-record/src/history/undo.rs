@@ -308,7 +308,11 @@ impl History {
 
     /// Returns whether the bytes of an operation are where it wrote them, so that its changes can
     /// be reverted: unless they are whole records, none of the records around them has moved.
-    fn is_revertible(&self, document: &dyn Document, operation: &Operation) -> Result<bool, HistoryError> {
+    pub(crate) fn is_revertible(
+        &self,
+        document: &dyn Document,
+        operation: &Operation,
+    ) -> Result<bool, HistoryError> {
         if operation.by_agent.is_some() {
             return Ok(false);
         }
@@ -405,7 +409,10 @@ fn is_there(document: &dyn Document, record: &RecordRef) -> bool {
 
 /// Returns a session as it will be after changes of its one part; none where they do not find what
 /// they expect.
-fn changed(document: &dyn Document, set: &ChangeSet) -> Result<Option<Box<dyn Document>>, HistoryError> {
+pub(crate) fn changed(
+    document: &dyn Document,
+    set: &ChangeSet,
+) -> Result<Option<Box<dyn Document>>, HistoryError> {
     let again = document.parts().reopen().map_err(FormatError::from)?;
     let Ok(part) = ChangedPart::new(again, set) else { return Ok(None) };
     Ok(document.format().open(Box::new(part)).ok())
@@ -421,7 +428,7 @@ fn writes_pieces(change: &Change) -> bool {
     !std::str::from_utf8(&new.0).is_ok_and(are_objects)
 }
 
-fn has_splices(set: &ChangeSet) -> bool {
+pub(crate) fn has_splices(set: &ChangeSet) -> bool {
     set.changes.iter().any(|(_, change)| is_splice(change))
 }
 

@@ -360,6 +360,14 @@ impl<'a> Segments<'a> {
         let mut segment = Some(segment);
         Self::new(1, move |_| segment.take().ok_or(FormatError::Empty))
     }
+
+    /// Adds the last of later ones.
+    pub(crate) fn and_last_of(mut self, mut later: Self) -> Self {
+        let n = self.left.end;
+        Self::new(n + 1, move |at| {
+            if at < n { (self.read)(at) } else { later.next_back().unwrap_or(Err(FormatError::Empty)) }
+        })
+    }
 }
 
 impl fmt::Debug for Segments<'_> {

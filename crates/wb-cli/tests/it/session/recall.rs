@@ -130,18 +130,26 @@ fn arguments_of_the_tool_are_answered_as_by_the_tool() {
 }
 
 #[test]
-fn what_a_compaction_folded_is_found_again() {
+fn what_two_compactions_folded_is_found_again_in_every_kind_of_file() {
     let project = Project::new();
-    let long: Vec<String> = (0..60).map(|n| format!("Step {n}: {}", "and so on ".repeat(60))).collect();
+    let long: Vec<String> = (0..20).map(|n| format!("Step {n}: {}", "and so on ".repeat(90))).collect();
     let mut texts = vec!["Use port 9090 for the admin server; the code word is heron."];
     texts.extend(long.iter().map(String::as_str));
     project.write("22222222-new", &texts);
-    let file = project.path("22222222-new").display().to_string();
-    let compacted = project.wb(&["compact", &file, "--in-place", "--allow-open", "--target", "20%"]);
-    assert_eq!(compacted.code, 0, "{}", compacted.stderr);
-    let answer = project.wb(&["recall", "22222222", "Step 3:", "--json"]);
-    let session = &json_of(&answer)["sessions"][0];
-    assert_eq!((&session["excerpts"][0]["message"], &session["n_messages"]), (&json!(4), &json!(61)));
+    let whole = project.path("22222222-new").display().to_string();
+    for format in ["claude-code", "pi", "anthropic", "openai", "openai-responses", "gemini"] {
+        let file = project.folder.join(format).display().to_string();
+        project.wb(&["convert", &whole, "--to", format, "-o", &file]);
+        for target in ["20%", "60%"] {
+            let args = ["compact", &file, "--in-place", "--allow-open", "--target", target];
+            let compacted = project.wb(&args);
+            assert!(compacted.stderr.contains("folds"), "{format}: {}", compacted.stderr);
+        }
+        let answer = project.wb(&["recall", &file, "Step 3:", "--json"]);
+        let session = &json_of(&answer)["sessions"][0];
+        let found = (&session["excerpts"][0]["message"], &session["n_messages"]);
+        assert_eq!(found, (&json!(4), &json!(21)), "{format}");
+    }
 }
 
 /// Talks to `wb mcp` and returns its answers.

@@ -180,6 +180,12 @@ impl Turns {
         self.kept.iter()
     }
 
+    /// Returns the first turn that begins with a request.
+    pub(crate) fn of_request(&self, request: &str) -> Option<&Turn> {
+        let asked = clip(request, ASKED_BYTES);
+        self.kept.iter().find(|turn| turn.asked == asked)
+    }
+
     /// Forgets what the user refused of a tool whose call was then approved.
     pub(super) fn approved(&mut self, tool: &str) {
         let is_refused =
