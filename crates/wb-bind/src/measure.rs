@@ -294,7 +294,8 @@ pub fn follow_from(
 /// Returns the last segment before the present one in which something was counted, if nothing was
 /// counted since.
 fn counted_before(document: &dyn Document, conversation: &str, opened: &View) -> Option<Segment> {
-    if !opened.usage.is_empty() || !opened.is_compacted() {
+    let is_later = opened.is_compacted() || opened.messages.iter().any(is_synthetic);
+    if !opened.usage.is_empty() || !is_later {
         return None;
     }
     let newest_first = document.segments(conversation).ok()?.rev();
