@@ -250,12 +250,37 @@ impl Pipeline {
             Box::new(CompactionReport { at_most_tokens, ..report })
         })?;
         let noted = |report| CompactionReport { anchored, at_most_tokens, refused, ..report };
-        match StepRunner::new(view, budget, trigger, &self.vocabulary, facts)
-            .requires_fewer(requires_fewer)
-            .run(&self.steps)
-        {
+        let run = |view, steps: &[Step]| {
+            let runner = StepRunner::new(view, budget, trigger, &self.vocabulary, facts);
+            runner.requires_fewer(requires_fewer).run(steps)
+        };
+        let clearing = self.clearing_drops();
+        let planned = match clearing.map(|steps| (run(view.clone(), &self.steps), steps)) {
+            // Messages of the user's choice do not go without a digest that covers them.
+            Some((Ok(plan), steps)) if plan.head.is_none() => run(view, &steps),
+            Some((planned, _)) => planned,
+            None => run(view, &self.steps),
+        };
+        match planned {
             Ok(plan) => Ok(Plan { report: noted(plan.report), ..plan }),
             Err(report) => Err(Box::new(noted(*report))),
         }
+    }
+
+    /// Returns steps in which a drop clears results and folds nothing; none if that is no change,
+    /// or no step writes a digest.
+    fn clearing_drops(&self) -> Option<Vec<Step>> {
+        let has_digest = self.steps.iter().any(|step| matches!(step, Step::Digest(_)));
+        let folds = |step: &Step| matches!(step, Step::Drop(drop) if !drop.clears_only);
+        if !has_digest || !self.steps.iter().any(folds) {
+            return None;
+        }
+        let mut steps = self.steps.clone();
+        for step in &mut steps {
+            if let Step::Drop(drop) = step {
+                drop.clears_only = true;
+            }
+        }
+        Some(steps)
     }
 }

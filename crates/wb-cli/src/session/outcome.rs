@@ -161,6 +161,11 @@ impl Outcome {
         session.opened.messages = messages;
     }
 
+    /// Returns whether the context has messages that the user dropped.
+    pub(crate) fn has_dropped(&self) -> bool {
+        !self.dropped.is_empty()
+    }
+
     /// Returns the number of messages that are folded, or cleared, since the user dropped them.
     pub(crate) fn n_dropped(&self) -> usize {
         let report = &self.report;

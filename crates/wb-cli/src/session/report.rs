@@ -82,7 +82,12 @@ fn happened(page: &mut Page<'_>, session: &Session, outcome: &Outcome, is_full: 
         page.prose("  ", 4, &format!("{DIM}skipped {step}: {why}{DIM:#}"))?;
     }
     if !session.drops.is_empty() && outcome.n_dropped() == 0 && report.is_changed() {
-        page.prose("  ", 4, &format!("{DIM}drop: none of the dropped messages is in the context{DIM:#}"))?;
+        let why = if outcome.has_dropped() {
+            "the dropped messages stay: they go with a digest that covers them, the last prompt never"
+        } else {
+            "none of the dropped messages is in the context"
+        };
+        page.prose("  ", 4, &format!("{DIM}drop: {why}{DIM:#}"))?;
     }
     if !session.pins.is_empty() && outcome.report.digest.is_some() {
         let tokens = pin_tokens(session);

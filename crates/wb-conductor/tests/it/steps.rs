@@ -73,6 +73,27 @@ fn a_drop_takes_whole_pairs_and_leaves_what_must_stay() {
 }
 
 #[test]
+fn nothing_that_the_user_said_is_dropped_without_a_digest() {
+    let messages = script("s u\"port it\" a:read,bash t*9000 t*9000 a*4000 u\"again\" a:bash t*60 a*80");
+    let compacted = |opts: &CondenseOpts| {
+        let step = DropStep { messages: vec![1, 2], clears_only: false };
+        let settings = window(20_000).pipeline(Pipeline::default().drop_first(step));
+        let mut after = messages.clone();
+        let report = compact_locally(&mut after, &settings, opts);
+        (after, report)
+    };
+    let (after, report) = compacted(&AUTO);
+    assert!(report.digest.is_none() && !report.cleared.is_empty(), "{report}");
+    assert!(outline(&after).contains("port it"), "{}", outline(&after));
+    let (after, report) = compacted(&FORCE);
+    assert!(
+        report.digest.is_some() && outline(&after).contains("First request: port it"),
+        "{}",
+        outline(&after)
+    );
+}
+
+#[test]
 fn a_dropped_file_is_not_restored() {
     let messages = script("s u\"port it\" a:read(src/a.rs) t*100 a*3000 u*400 a*400 u\"now\" a*10");
     let restored = |dropped: &[usize]| {
