@@ -16,8 +16,11 @@ const MOST_LINES: usize = 10_000;
 const MOST_ATTEMPTS: usize = 64;
 /// The most lines that are joined in a file: each of several torn records joins all that follow.
 const MOST_JOINED: usize = 500_000;
-/// The start of a record by which a torn line is split.
+/// The starts of records by which torn lines are split: records of a kind begin alike.
 const START_BYTES: usize = 8;
+const MOST_STARTS: usize = 16;
+/// The most places at which a torn line may be split.
+const MOST_SPLITS: usize = 1_024;
 
 pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     let is_able = current.uncovers.lines && current.document().abilities().fold_head.is_there();
@@ -59,8 +62,22 @@ pub(super) fn unreadable_bytes(current: &Current<'_>) -> Vec<u8> {
 struct Scan {
     /// Those that follow each other together.
     runs: Vec<Vec<Unread>>,
-    /// The start of the first line that can be read.
-    start: Vec<u8>,
+    starts: Starts,
+}
+
+/// The different starts of lines that can be read.
+#[derive(Default)]
+struct Starts(Vec<[u8; START_BYTES]>);
+
+impl Starts {
+    fn add(&mut self, line: &[u8]) {
+        let start = line.first_chunk().filter(|start| self.0.len() < MOST_STARTS && !self.0.contains(start));
+        self.0.extend(start);
+    }
+
+    fn begin(&self, line: &[u8]) -> bool {
+        line.first_chunk().is_some_and(|start| self.0.contains(start))
+    }
 }
 
 /// A line that cannot be read, with its line end.
@@ -78,9 +95,9 @@ struct Fix {
 
 /// Returns the changes; with `separated`, the agent splits lines at the separators of Unicode.
 fn fixes(parts: &dyn Parts, separated: bool) -> io::Result<Vec<Fix>> {
-    let Scan { runs, start } = Scan::new(parts, separated)?;
+    let Scan { runs, starts } = Scan::new(parts, separated)?;
     let mut left = MOST_JOINED;
-    Ok(runs.iter().flat_map(|run| fixes_of(run, &start, &mut left)).collect())
+    Ok(runs.iter().flat_map(|run| fixes_of(run, &starts, &mut left)).collect())
 }
 
 impl Scan {
@@ -94,9 +111,7 @@ impl Scan {
                 run.push(Unread { at, number, bytes: bytes.to_vec() });
                 continue;
             }
-            if scan.start.is_empty() {
-                scan.start.extend_from_slice(&bytes[..bytes.len().min(START_BYTES)]);
-            }
+            scan.starts.add(bytes);
             scan.runs.extend(Some(std::mem::take(&mut run)).filter(|run| !run.is_empty()));
         }
         scan.runs.extend(Some(run).filter(|run| !run.is_empty()));
@@ -118,7 +133,7 @@ fn is_object(line: &[u8]) -> bool {
     line.starts_with(b"{") && is_text() && serde_json::from_slice::<IgnoredAny>(line).is_ok()
 }
 
-fn fixes_of(run: &[Unread], start: &[u8], left: &mut usize) -> Vec<Fix> {
+fn fixes_of(run: &[Unread], starts: &Starts, left: &mut usize) -> Vec<Fix> {
     let (mut found, mut nth) = (Vec::new(), 0);
     while nth < run.len() {
         let (first, plain) = (&run[nth], plain(run[nth].text()));
@@ -131,13 +146,13 @@ fn fixes_of(run: &[Unread], start: &[u8], left: &mut usize) -> Vec<Fix> {
                 lines: first.number..=last.number,
             }
         };
-        let joined = |left| joined(&run[nth..], start, left);
+        let joined = |left| joined(&run[nth..], starts, left);
         if plain.is_empty() || is_object(&plain) {
             found.push(replaced(1, plain));
         } else if let Some((n, record)) = joined(left) {
             found.push(replaced(n, record));
             nth += n - 1;
-        } else if let Some(split) = split_at(first.text(), start) {
+        } else if let Some(split) = split_at(first.text(), starts) {
             let at = first.at + split as u64;
             let change = Change::Splice { at, old: Bytes::default(), new: Bytes(b"\n".to_vec()) };
             found.push(Fix { change, lines: first.number..=first.number });
@@ -156,9 +171,8 @@ fn plain(line: &[u8]) -> Vec<u8> {
 
 /// Joins lines to one record, of which a text has line ends, up to one that begins a record, and at
 /// most as many as are `left`; returns their number and the record.
-fn joined(run: &[Unread], start: &[u8], left: &mut usize) -> Option<(usize, Vec<u8>)> {
-    let begins = |line: &Unread| line.text().starts_with(start);
-    if start.is_empty() || !run.first().is_some_and(|first| plain(first.text()).starts_with(b"{")) {
+fn joined(run: &[Unread], starts: &Starts, left: &mut usize) -> Option<(usize, Vec<u8>)> {
+    if starts.0.is_empty() || !run.first().is_some_and(|first| plain(first.text()).starts_with(b"{")) {
         return None;
     }
     let mut record = Vec::new();
@@ -166,7 +180,7 @@ fn joined(run: &[Unread], start: &[u8], left: &mut usize) -> Option<(usize, Vec<
     for (nth, line) in run.iter().take(MOST_LINES.min(*left)).enumerate() {
         *left -= 1;
         if nth > 0 {
-            if begins(line) {
+            if starts.begin(line.text()) {
                 break;
             }
             record.extend_from_slice(b"\\n");
@@ -195,12 +209,10 @@ fn joined(run: &[Unread], start: &[u8], left: &mut usize) -> Option<(usize, Vec<
 /// Returns the place in a line at which a whole record begins that tore the one before it.
 ///
 /// Whole records on one line are another stage's.
-fn split_at(line: &[u8], start: &[u8]) -> Option<usize> {
-    if start.len() < START_BYTES {
-        return None;
-    }
-    let starts = (1..line.len().saturating_sub(start.len())).filter(|at| line[*at..].starts_with(start));
-    let at = starts.take(MOST_ATTEMPTS).find(|at| is_object(&line[*at..]))?;
+fn split_at(line: &[u8], starts: &Starts) -> Option<usize> {
+    // A record ends with the line; objects inside of it do not.
+    let found = (1..line.len()).rev().filter(|at| starts.begin(&line[*at..]));
+    let at = found.take(MOST_SPLITS).find(|at| is_object(&line[*at..]))?;
     (!is_object(&line[..at])).then_some(at)
 }
 
@@ -227,7 +239,7 @@ mod tests {
         let (torn, mut left) = ("{\"other\":\"a\n".repeat(2_000), MOST_JOINED);
         let file = format!("{{\"type\":\"a\"}}\n{torn}");
         let scan = Scan::new(&MemoryParts::from_bytes(file.into_bytes()), false).expect("in memory");
-        assert!(fixes_of(&scan.runs[0], &scan.start, &mut left).is_empty());
+        assert!(fixes_of(&scan.runs[0], &scan.starts, &mut left).is_empty());
         assert_eq!(left, 0);
     }
 
@@ -235,6 +247,7 @@ mod tests {
     fn each_kind_of_damage_is_undone() {
         let a = r#"{"type":"a"}"#;
         let b = r#"{"type":"b","text":"two"}"#;
+        let c = r#"{"parentUuid":"b","type":"c","parts":[{"type":"d"}]}"#;
         for (damaged, expected) in [
             (format!("{a}\n\0\0\0{b}\n"), format!("{a}\n{b}\n")),
             (format!("{a}\n\0\0\0\n{b}\n"), format!("{a}\n\n{b}\n")),
@@ -244,6 +257,11 @@ mod tests {
             ),
             (format!("{a}\n{{\"type\":\"b\",\"te{b}\n"), format!("{a}\n{{\"type\":\"b\",\"te\n{b}\n")),
             (format!("{a}\n{{\"type\":\"b\n{b}\n"), format!("{a}\n{{\"type\":\"b\n{b}\n")),
+            // Records of another kind begin otherwise than the first.
+            (
+                format!("{a}\n{c}\n{{\"type\":\"b\",\"te{c}\n"),
+                format!("{a}\n{c}\n{{\"type\":\"b\",\"te\n{c}\n"),
+            ),
             (format!("{a}\nno record\n{b}\n"), format!("{a}\nno record\n{b}\n")),
             (format!("{a}\n{{\"text\":\"1\u{2028}2\"}}\n"), format!("{a}\n{{\"text\":\"1\\u20282\"}}\n")),
         ] {

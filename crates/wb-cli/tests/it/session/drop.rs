@@ -13,7 +13,7 @@ const DROPPED: &str = "The log of the whole night.";
 fn home(format: &str) -> Home {
     let home = Home::new();
     let mut lines: Vec<Value> = (0..40)
-        .flat_map(|n| [format!("Step {n}. {}", "Look. ".repeat(150)), format!("Done {n}.")])
+        .flat_map(|n| [format!("Step {n}."), format!("Done {n}. {}", "I looked. ".repeat(150))])
         .enumerate()
         .map(|(at, text)| json!({"role": if at % 2 == 0 { "user" } else { "assistant" }, "content": text}))
         .collect();
