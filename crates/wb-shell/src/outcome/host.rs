@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::NO_MATCH;
 use wb_message::text::{head, tail};
 
 /// The outcome of a call as reported by the host.
@@ -67,12 +68,19 @@ pub struct Verdict<'a> {
     pub shown: Option<&'a str>,
 }
 
-/// Writes the outcome in words: `ok`, `failed (exit 101)`.
+/// The exit code of a program whose reader closed the pipe.
+pub(crate) const CLOSED_PIPE: i32 = 141;
+
+/// Writes the outcome in words: `ok`, `ok in part (exit 2)`, `failed (exit 101)`.
 impl fmt::Display for Verdict<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.outcome.as_str())?;
-        match self.exit {
-            Some(code) if self.outcome == Outcome::Failed && code != 0 => write!(f, " (exit {code})"),
+        let complains = self.shown.is_some_and(|line| line != NO_MATCH);
+        match (self.outcome, self.exit.filter(|code| *code != 0)) {
+            (Outcome::Failed, Some(code)) => write!(f, " (exit {code})"),
+            (Outcome::Ok, Some(code)) if complains && code != CLOSED_PIPE => {
+                write!(f, " in part (exit {code})")
+            }
             _ => Ok(()),
         }
     }

@@ -11,7 +11,7 @@ mod reading;
 
 use wb_message::markers::CLEARED_TOOL_RESULT;
 
-use self::host::{HostReport, is_not_found, is_unfinished};
+use self::host::{CLOSED_PIPE, HostReport, is_not_found, is_unfinished};
 use self::reading::{N_WHY, Reading, TESTED, cut};
 use crate::Command;
 use crate::kind::{ExitOneMeans, Kind, VisibleOutput};
@@ -107,7 +107,7 @@ fn without_report(body: &str) -> Outcome {
 }
 
 /// The result of a search without a match.
-const NO_MATCH: &str = "no match";
+pub(crate) const NO_MATCH: &str = "no match";
 
 /// Returns whether an output says nothing; an old host writes `Error` for an empty one.
 fn is_silent(body: &str) -> bool {
@@ -134,8 +134,8 @@ fn with_error(kind: Kind, host: &HostReport, reading: &Reading) -> Outcome {
         ExitOneMeans::NoProgram if is_one => return Outcome::NotThere,
         _ => {}
     }
-    // The reader of the pipe, such as `head`, closed it.
-    let is_closed_pipe = host.exit == Some(141) && !reading.is_bad();
+    // `head` closes the pipe that it reads.
+    let is_closed_pipe = host.exit == Some(CLOSED_PIPE) && !reading.is_bad();
     match () {
         () if is_closed_pipe => Outcome::Ok,
         // A silent viewer had its errors redirected: `ls a 2>/dev/null`.
@@ -308,6 +308,9 @@ mod tests {
         assert_eq!(shown("python a.py", "344\n345", 0), None);
         let partly = "fn main() {}\nsed: can't read b: No such file or directory";
         assert_eq!(shown("sed -n 1p a b", partly, 2), Some("sed: can't read b: No such file or directory"));
+        let partly = judge(Some("sed -n 1p a b"), partly, Reported::Exit(2)).to_string();
+        assert_eq!(partly, "ok in part (exit 2)");
+        assert_eq!(judge(Some("grep x a"), "", Reported::Exit(1)).to_string(), "ok");
         assert_eq!(shown("cat a.rs", "fn main() {}", 0), None);
     }
 
