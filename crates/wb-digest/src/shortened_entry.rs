@@ -168,9 +168,10 @@ fn cut_off(line: &str, max_chars: usize) -> String {
     let first = files.split(", ").next().unwrap_or_default();
     let first = first.split(DEFINES).next().unwrap_or_default();
     let (how, path) = first.split_once(' ').unwrap_or(("", first));
-    let left = max_chars.saturating_sub(FILES.len() + how.chars().count() + 2);
+    let more = if files.len() > first.len() && files.contains(", ") { ", …" } else { "" };
+    let left = max_chars.saturating_sub(FILES.len() + how.chars().count() + 2 + more.chars().count());
     let mark = if path.chars().count() > left { "…" } else { "" };
-    [FILES, how, " ", mark, tail(path, left)].concat()
+    [FILES, how, " ", mark, tail(path, left), more].concat()
 }
 
 /// Splits a turn into its changes, the steps before the reply, the reply, and the steps after it.
@@ -222,7 +223,7 @@ mod tests {
         let turn = short_turn("- Turn 4:", &["  noted: it is read twice\n", &quiet].concat(), 160);
         assert!(turn.starts_with("- Turn 4:\n  noted: it is read twice\n  $ touch 1"), "{turn}");
         assert!(turn.ends_with("\n  $ touch 19 → ok") && turn.chars().count() < 160, "{turn}");
-        for (max_chars, end) in [(60, "edited …op/packages/importer/src/cart.rs"), (90, "src/cart.rs, …")]
+        for (max_chars, end) in [(60, "edited …packages/importer/src/cart.rs, …"), (90, "src/cart.rs, …")]
         {
             let turn = short_turn("- Turn 4:", files, max_chars);
             assert!(turn.ends_with(end) && turn.chars().count() < max_chars, "{turn}");

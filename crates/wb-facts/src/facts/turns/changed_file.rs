@@ -141,6 +141,7 @@ mod tests {
     #[test]
     fn a_moved_file_is_listed_with_both_paths() {
         let mut turn = Turn::default();
+        turn.changes("src/shop/cart.rs", "deleted", 1);
         turn.changes("src/cart.rs", "moved to src/shop/cart.rs", 1);
         turn.changes("src/a.rs", "edited", 2);
         turn.changes("src/a.rs", "edited", 3);

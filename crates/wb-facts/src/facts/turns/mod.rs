@@ -394,6 +394,10 @@ impl Turn {
             return;
         }
         self.take_restored_files();
+        // A file that took the place of a deleted one is there.
+        if let Some(to) = how.strip_prefix("moved to ") {
+            self.changed.retain(|known| known.how != "deleted" || !known.is_of(to));
+        }
         if let Some(known) = self.changed.iter_mut().find(|known| known.is_of(path)) {
             path.clone_into(&mut known.path);
             known.changes(how, at);
