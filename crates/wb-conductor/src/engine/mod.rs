@@ -386,6 +386,10 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         }
         // A transcript over its limit loses what the floor cannot hold.
         let floor = if floor < freed { floor } else { 0 };
+        // The headings of a short digest weigh more than its share.
+        let others = self.draft.total() - folded;
+        let is_within = self.budget.has_target() && others.saturating_add(floor) <= self.target;
+        let most = if is_within { most.max(floor) } else { most };
         let room = most.min((freed / 2).max(floor)).max(head.least_tokens);
         if room >= freed {
             return None;
