@@ -116,8 +116,10 @@ impl KnownSession {
     }
 }
 
-/// The fewest characters of an id that name a session.
+/// The fewest characters of an id that name a session, and of one that can be no other word: digits
+/// and letters of a hexadecimal number.
 const LEAST_ID_CHARS: usize = 6;
+const LEAST_HEX_CHARS: usize = 4;
 
 /// Returns whether a word is the id of a session or its start.
 pub(crate) fn has_id(session: &Path, word: &str) -> bool {
@@ -125,7 +127,14 @@ pub(crate) fn has_id(session: &Path, word: &str) -> bool {
     let mut starts =
         name.char_indices().filter(|(at, _)| *at == 0 || matches!(name.as_bytes()[at - 1], b'_' | b'-'));
     let mut is_start = || starts.any(|(at, _)| name[at..].starts_with(word));
-    name == word || word.len() >= LEAST_ID_CHARS && is_start()
+    let is_hex = || {
+        let has = |is: fn(&u8) -> bool| word.as_bytes().iter().any(is);
+        word.bytes().all(|byte| byte.is_ascii_hexdigit())
+            && has(u8::is_ascii_digit)
+            && has(u8::is_ascii_alphabetic)
+    };
+    let is_long = word.len() >= LEAST_ID_CHARS || word.len() >= LEAST_HEX_CHARS && is_hex();
+    name == word || is_long && is_start()
 }
 
 /// Returns the id in the name of a session's file.

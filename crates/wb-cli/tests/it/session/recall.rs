@@ -66,6 +66,10 @@ fn a_session_is_named_by_its_file_its_id_or_its_project() {
     assert!(newest.stdout.contains("22222222-new") && newest.stdout.contains("#0 the user · turn 1"));
     let all = project.wb(&["recall", &folder, "color", "--all"]);
     assert!(all.stdout.contains("11111111-old") && !all.stdout.contains("22222222-new"), "{}", all.stdout);
+    project.write("0cd9aaaa-hex", &["The font is Inter.", "Noted."]);
+    project.write("33333333-newest", &["No word of it.", "Right."]);
+    let short = project.wb(&["recall", "0cd9", "font"]);
+    assert!(short.stdout.contains("0cd9aaaa-hex") && short.code == 0, "{}", short.stdout);
 }
 
 #[test]
