@@ -37,16 +37,33 @@ impl<'a> PromptSettings<'a> {
     }
 }
 
+/// The instructions that settings are to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Instructions {
+    Ours,
+    /// The user has some, so ours are left out.
+    OfUser,
+}
+
 /// Returns the lines to write. They come first, since top-level keys precede all tables.
-fn ours(server: Option<&str>) -> String {
-    let prompt = handover_prompt(ROOM_TOKENS);
+fn ours(instructions: Instructions, server: Option<&str>) -> String {
+    let prompt = match instructions {
+        Instructions::Ours => format!("{} = '''\n{}'''\n", KEYS[0], handover_prompt(ROOM_TOKENS)),
+        Instructions::OfUser if server.is_none() => return String::new(),
+        Instructions::OfUser => String::new(),
+    };
     let first = format!("{FIRST}{VERSION}, which overwrites it; `wb uninstall` removes it.\n");
     let server = server.map_or_else(String::new, |program| {
         // A text of JSON is one of TOML.
         let program = serde_json::Value::from(program);
         format!("mcp_servers.wb = {{ command = {program}, args = [\"mcp\", \"--host\", \"codex\"] }}\n")
     });
-    format!("{first}{server}{} = '''\n{prompt}'''\n{LAST}", KEYS[0])
+    format!("{first}{server}{prompt}{LAST}")
+}
+
+/// Returns whether our instructions are there.
+pub(crate) fn has_instructions(text: &str) -> bool {
+    PromptSettings::parse(text).ours.lines().any(|line| line.starts_with(KEYS[0]))
 }
 
 /// Returns the program of our server in settings that contain one.
@@ -62,13 +79,13 @@ pub(crate) fn is_there(text: &str) -> bool {
 
 /// Returns the settings with our lines as they are to be; without the server where the settings
 /// have servers in a form that admits no other.
-pub(crate) fn with(text: &str, server: Option<&str>) -> String {
+pub(crate) fn with(text: &str, instructions: Instructions, server: Option<&str>) -> String {
     let PromptSettings { before, ours: old, after } = PromptSettings::parse(text);
     let n_mark = if after.starts_with(BYTE_ORDER) { BYTE_ORDER.len_utf8() } else { 0 };
     let (before, after) = if old.is_empty() { after.split_at(n_mark) } else { (before, after) };
-    let with_server = [before, &ours(server), after].concat();
+    let with_server = [before, &ours(instructions, server), after].concat();
     match toml::from_str::<Table>(with_server.trim_start_matches(BYTE_ORDER)) {
-        Err(_) if server.is_some() => [before, &ours(None), after].concat(),
+        Err(_) if server.is_some() => [before, &ours(instructions, None), after].concat(),
         _ => with_server,
     }
 }
@@ -93,12 +110,14 @@ pub(crate) fn problem(text: &str) -> Option<String> {
     if version != VERSION {
         return Some(format!("it was written by wb {version}, and this is {VERSION}: install it again"));
     }
-    (there != ours(server(text).as_deref()))
+    let instructions = if has_instructions(text) { Instructions::Ours } else { Instructions::OfUser };
+    (there != ours(instructions, server(text).as_deref()))
         .then(|| "it was changed since: install it again, if it was not you".to_owned())
 }
 
 #[cfg(test)]
 mod tests {
+    use super::Instructions::{OfUser, Ours};
     use super::*;
 
     #[test]
@@ -106,37 +125,46 @@ mod tests {
         for before in
             ["", "model = \"x\"\n", "# mine\n[features]\nhooks = true", "a = 1\r\n", "\u{feff}a = 1\n"]
         {
-            let with = with(before, Some("/a b/wb"));
+            let with = with(before, Ours, Some("/a b/wb"));
             let settings: Table = toml::from_str(&with).unwrap();
             assert_eq!(settings[KEYS[0]].as_str(), Some(handover_prompt(ROOM_TOKENS).as_str()));
             assert!(is_there(&with) && !is_there(before));
             assert_eq!(
-                (without(&with).as_str(), super::with(&with, Some("/a b/wb"))),
+                (without(&with).as_str(), super::with(&with, Ours, Some("/a b/wb"))),
                 (before, with.clone())
             );
             assert_eq!((problem(&with), server(&with).as_deref()), (None, Some("/a b/wb")));
-            let alone = super::with(&with, None);
+            let alone = super::with(&with, Ours, None);
             assert_eq!((problem(&alone), server(&alone)), (None, None));
         }
     }
 
     #[test]
     fn instructions_of_the_user_are_found_and_ours_are_none() {
-        assert_eq!(of_user(&with("", None)), Ok(None));
+        assert_eq!(of_user(&with("", Ours, None)), Ok(None));
         for key in KEYS {
-            assert_eq!(of_user(&with(&format!("{key} = 'x'\n"), None)), Ok(Some(key)));
+            assert_eq!(of_user(&with(&format!("{key} = 'x'\n"), Ours, None)), Ok(Some(key)));
         }
         assert_eq!(of_user("[profiles.x]\ncompact_prompt = 'x'\n"), Ok(None));
         assert!(of_user("model = \n").is_err());
     }
 
     #[test]
+    fn instructions_of_the_user_leave_room_for_the_server() {
+        let mine = "compact_prompt = 'x'\n";
+        let with = with(mine, OfUser, Some("wb"));
+        assert_eq!((of_user(&with), has_instructions(&with)), (Ok(Some(KEYS[0])), false));
+        assert_eq!((server(&with).as_deref(), problem(&with)), (Some("wb"), None));
+        assert_eq!((without(&with).as_str(), super::with(&with, OfUser, None).as_str()), (mine, mine));
+    }
+
+    #[test]
     fn servers_of_the_user_stay_and_ours_gives_way_to_a_form_without_room() {
         let other = "[mcp_servers.other]\ncommand = \"x\"\n";
-        let settings: Table = toml::from_str(&with(other, Some("wb"))).unwrap();
+        let settings: Table = toml::from_str(&with(other, Ours, Some("wb"))).unwrap();
         assert_eq!(settings["mcp_servers"].as_table().map(Table::len), Some(2));
         for closed in ["[mcp_servers]\n", "[mcp_servers.wb]\ncommand = \"x\"\n", "mcp_servers = {}\n"] {
-            let with = with(closed, Some("wb"));
+            let with = with(closed, Ours, Some("wb"));
             assert!(
                 is_there(&with) && server(&with).is_none() && toml::from_str::<Table>(&with).is_ok(),
                 "{with}"
@@ -146,7 +174,7 @@ mod tests {
 
     #[test]
     fn lines_that_others_moved_or_changed_are_known_and_lines_without_an_end_are_not_ours() {
-        let moved = format!("model = \"x\"\n{}[a]\n", ours(None));
+        let moved = format!("model = \"x\"\n{}[a]\n", ours(Ours, None));
         assert_eq!(without(&moved), "model = \"x\"\n[a]\n");
         assert!(
             problem(&moved.replace("faithful", "funny")).is_some_and(|why| why.contains("was changed since"))

@@ -224,7 +224,9 @@ fn prompt_of(host: &Host, place: &InstallPlace) -> Option<InstalledFile> {
     let found = InstalledFile::new(place.prompt(host)?, place);
     let text = read(place, &found.file).ok()?.filter(|text| compact_prompt::is_there(text))?;
     let of_user = match compact_prompt::of_user(&text) {
-        Ok(key) => key.map(|key| format!("you added a {key} next to the one of wb: install it again")),
+        Ok(key) => key
+            .filter(|_| compact_prompt::has_instructions(&text))
+            .map(|key| format!("you added a {key} next to the one of wb: install it again")),
         Err(why) => Some(format!("{why}: repair it")),
     };
     let problems: Vec<String> = compact_prompt::problem(&text).into_iter().chain(of_user).collect();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::change::{FileChange, copy_of, read};
 use crate::hosts::Host;
-use crate::hosts::compact_prompt;
+use crate::hosts::compact_prompt::{self, Instructions};
 use crate::hosts::hooks;
 use crate::hosts::place::InstallPlace;
 use crate::hosts::plug_in::{self, Embedded, RecallTool};
@@ -98,7 +98,7 @@ pub(crate) fn hooks(
     Ok(plan)
 }
 
-/// Plans instructions; if the user has some, they stay and ours are removed.
+/// Plans instructions and the server for lookups; instructions of the user stay, without ours.
 fn with_prompt(
     host: &Host,
     path: &Path,
@@ -115,21 +115,23 @@ fn with_prompt(
     let elsewhere = user.prompt(host).filter(|it| it != path);
     let elsewhere =
         elsewhere.map(|path| of_user(&path, &read(user, &path)?.unwrap_or_default())).transpose()?;
-    let Some((file, key)) = of_user(path, &text)?.or(elsewhere.flatten()) else {
-        plan.effect = OF_BOTH;
-        let is_first = !compact_prompt::is_there(&text);
-        let after = compact_prompt::with(&text, server);
-        if server.is_some() && compact_prompt::server(&after).is_none() {
-            let file = path.display();
-            plan.notes.push(format!("{file} has mcp_servers of its own, so the tool `recall` is left out"));
+    let of_user = of_user(path, &text)?.or(elsewhere.flatten());
+    let instructions = if of_user.is_some() { Instructions::OfUser } else { Instructions::Ours };
+    match of_user {
+        Some((file, key)) => {
+            let file = file.display();
+            plan.notes.push(format!("{file} has your {key}, which is kept; that of wb is skipped"));
         }
+        None => plan.effect = OF_BOTH,
+    }
+    let is_first = !compact_prompt::is_there(&text);
+    let after = compact_prompt::with(&text, instructions, server);
+    if server.is_some() && compact_prompt::server(&after).is_none() {
+        let file = path.display();
+        plan.notes.push(format!("{file} has mcp_servers of its own, so the tool `recall` is left out"));
+    }
+    if after != text || !is_first {
         plan.changes.extend(settled(path, place, before, after, is_first)?);
-        return Ok(());
-    };
-    plan.notes.push(format!("{} has your {key}, which is kept; that of wb is skipped", file.display()));
-    if compact_prompt::is_there(&text) {
-        let after = Some(compact_prompt::without(&text));
-        plan.changes.push(FileChange { path: path.to_owned(), before, after });
     }
     Ok(())
 }

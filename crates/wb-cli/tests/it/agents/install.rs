@@ -90,7 +90,7 @@ fn settings_that_cannot_be_read_are_refused_and_stay_as_they_are() {
 }
 
 #[test]
-fn instructions_of_the_user_for_the_summary_of_codex_stay_and_ours_are_left_out() {
+fn instructions_of_the_user_for_the_summary_of_codex_stay_with_the_server_of_ours_alone() {
     for key in ["compact_prompt", "experimental_compact_prompt_file"] {
         for scope in scopes("codex") {
             let home = Home::new();
@@ -99,10 +99,15 @@ fn instructions_of_the_user_for_the_summary_of_codex_stay_and_ours_are_left_out(
             let reported = home.done(&format!("install codex{scope}"));
             let words = reported.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(words.contains(&format!("has your {key}, which is kept")), "{reported}");
-            assert_eq!(home.text(".codex/config.toml"), mine);
-            assert!(!home.path("project/.codex/config.toml").exists());
+            let file = if scope.is_empty() { ".codex/config.toml" } else { "project/.codex/config.toml" };
+            let written = home.text(file);
+            assert!(written.contains("\nmcp_servers.wb = ") && !written.contains(" = '''"), "{written}");
+            assert!(home.text(".codex/config.toml").ends_with(&mine));
             home.done(&format!("uninstall codex{scope}"));
             assert_eq!(home.text(".codex/config.toml"), mine);
+            home.done(&format!("install codex --no-recall{scope}"));
+            assert_eq!(home.text(".codex/config.toml"), mine);
+            assert!(!home.path("project/.codex/config.toml").exists());
         }
     }
 }
@@ -116,7 +121,8 @@ fn instructions_that_the_user_writes_later_take_the_place_of_ours() {
     let checked = home.run("install --check codex").stdout;
     assert!(checked.contains("you added a compact_prompt next to the one of wb"), "{checked}");
     home.done("install codex");
-    assert_eq!(home.text(".codex/config.toml"), "compact_prompt = \"mine\"\n");
+    let written = home.text(".codex/config.toml");
+    assert!(written.ends_with("\ncompact_prompt = \"mine\"\n") && !written.contains(" = '''"), "{written}");
 }
 
 #[test]
