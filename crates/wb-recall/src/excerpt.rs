@@ -13,7 +13,7 @@ const AROUND: usize = 3;
 const LINE_BYTES: usize = 400;
 
 /// The words of a question with their weights, and its exact text.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Wanted<'q> {
     pub(crate) words: &'q [u32],
     pub(crate) weights: &'q [f32],

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use memchr::memmem::Finder;
 use wb_budget::{TokenHeuristic, estimate_text};
-use wb_language::user_text::{is_bare_command, request_words};
+use wb_language::answers::{asks_the_user, proposes_a_plan};
+use wb_language::user_text::{is_bare_command, rejected_words, request_words};
 use wb_message::text::one_line;
 use wb_message::tools::normal_path;
 use wb_message::{Aside, Message, Pairing, ToolRole, ToolVocabulary, Untrusted, Value, outline};
@@ -88,10 +89,8 @@ impl<M: Borrow<Message>> Recall<M> {
     pub fn push(&mut self, message: M) {
         let said = message.borrow();
         self.pairing.push(said);
-        if let Some(words) = request_words(said) {
-            self.prompts.pop_if(|_| self.is_void);
-            self.prompts.push(self.messages.len());
-            self.is_void = is_bare_command(&words);
+        if let Some(words) = words_of_turn(said) {
+            self.begin_turn(&words);
         } else if matches!(said, Message::Assistant { .. } | Message::BashExecution { .. }) {
             self.is_void = false;
         }
@@ -107,7 +106,17 @@ impl<M: Borrow<Message>> Recall<M> {
 
     /// Adds words of the user that no message has, said before the next message.
     pub fn push_aside(&mut self, words: impl Into<String>) {
-        self.asides.push(Aside { n_before: self.messages.len(), words: words.into() });
+        let words = words.into();
+        if request_words(&Message::user(words.as_str())).is_some() {
+            self.begin_turn(&words);
+            self.asides.push(Aside { n_before: self.messages.len(), words });
+        }
+    }
+
+    fn begin_turn(&mut self, words: &str) {
+        self.prompts.pop_if(|_| self.is_void);
+        self.prompts.push(self.messages.len());
+        self.is_void = is_bare_command(words);
     }
 
     /// Sets the number of the first message that the model still sees; those before are answered
@@ -203,7 +212,7 @@ impl<M: Borrow<Message>> Recall<M> {
         let answers = |aside: &&Aside| wanted.exact.is_some_and(|text| has_answer(aside, text, wanted.words));
         let newest = self.asides.iter().rev().filter(answers).take(MOST_ASIDES);
         let room = (max_bytes / MOST_ASIDES).saturating_sub(HEADING_BYTES / 2);
-        let turn = |aside: &Aside| self.prompts.partition_point(|start| *start < aside.n_before);
+        let turn = |aside: &Aside| self.prompts.partition_point(|start| *start < aside.n_before) + 1;
         newest.map(|aside| quoted_aside(aside, turn(aside), wanted, room)).collect()
     }
 
@@ -398,15 +407,30 @@ impl<M: Borrow<Message>> Recall<M> {
     /// Answers with the user's words of a turn and a line for each message.
     fn turn(&self, turn: usize, max_bytes: usize) -> Answer {
         let Some(start) = turn.checked_sub(1).and_then(|nth| self.prompts.get(nth)) else {
-            let note = format!("There is no turn {turn}; there are {} turns.", self.prompts.len());
+            let there = match self.prompts.len() {
+                1 => "there is 1 turn".to_owned(),
+                n => format!("there are {n} turns"),
+            };
+            let note = format!("There is no turn {turn}; {there}.");
             return Answer { note: Some(note), ..Answer::default() };
         };
         let end = self.prompts.get(turn).copied().unwrap_or(self.len());
-        let answer = self.message(*start, 1, max_bytes / 2);
+        let n_before = self.prompts[..turn - 1].iter().rev().take_while(|it| *it == start).count();
+        let aside = self.asides.iter().filter(|aside| aside.n_before == *start).nth(n_before);
+        let (answer, listed) = match aside {
+            Some(aside) => {
+                let excerpt = quoted_aside(aside, turn, &Wanted::default(), max_bytes / 2);
+                (Answer { excerpts: vec![excerpt], ..Answer::default() }, *start..end)
+            }
+            None => (self.message(*start, 1, max_bytes / 2), start + 1..end),
+        };
+        if *start == end {
+            return Answer { note: Some(format!("Turn {turn} has no messages.")), ..answer };
+        }
         let mut left = max_bytes / 2;
         // Writing to a string cannot fail.
         let mut outline = format!("Turn {turn} has messages #{start} to #{}:", end - 1);
-        for at in start + 1..end {
+        for at in listed {
             let line = outline::line(self.message_at(at));
             let Some(rest) = left.checked_sub(line.len() + 8) else {
                 let _ = write!(outline, "\n   … {} more", end - at);
@@ -483,6 +507,13 @@ impl<M: Borrow<Message>> Recall<M> {
     fn message_at(&self, at: usize) -> &Message {
         self.messages[at].borrow()
     }
+}
+
+/// Returns the user's words that begin a turn: a request, or the reason of a refusal.
+fn words_of_turn(message: &Message) -> Option<String> {
+    let Message::ToolResult { tool_name, is_refusal, .. } = message else { return request_words(message) };
+    let is_answer = *is_refusal || asks_the_user(tool_name) || proposes_a_plan(tool_name);
+    is_answer.then(|| rejected_words(&body(message)).map(str::to_owned)).flatten()
 }
 
 /// Returns the text that a call writes to a file.

@@ -193,6 +193,15 @@ fn the_index_takes_less_than_sixty_percent_of_the_text() {
 #[test]
 fn turns_are_numbered_as_in_a_digest() {
     let picture = vec![Block::image("image/png", "aGk=")];
+    let refusal = "The user doesn't want to proceed with this tool use. The tool use was rejected. \
+        To tell you how to proceed, the user said:\nkeep the folder build";
+    let refusal = Message::ToolResult {
+        tool_call_id: "c1".into(),
+        tool_name: "Bash".into(),
+        content: vec![Block::text(refusal)],
+        is_error: true,
+        is_refusal: true,
+    };
     let session = [
         Message::user("/mode"),
         Message::user("Add a cart."),
@@ -202,6 +211,9 @@ fn turns_are_numbered_as_in_a_digest() {
         Message::assistant("Nothing to report."),
         Message::user("<command-name>/context</command-name><command-args></command-args>"),
         Message::user("Now the checkout."),
+        Message::assistant_blocks(vec![Block::call("c1", "Bash", json!({"command": "rm -r build"}))]),
+        refusal,
+        Message::user("Go on."),
     ];
     let mut facts = wb_facts::Facts::default();
     for message in &session {
@@ -212,5 +224,5 @@ fn turns_are_numbered_as_in_a_digest() {
     let expected: Vec<_> =
         facts.turns().iter().map(|turn| (turn.number as usize, turn.start as usize)).collect();
     assert_eq!(expected.iter().map(|(number, _)| (*number, starts(*number))).collect::<Vec<_>>(), expected);
-    assert_eq!(expected, [(1, 1), (2, 4), (3, 7)]);
+    assert_eq!(expected, [(1, 1), (2, 4), (3, 7), (4, 9), (5, 10)]);
 }

@@ -114,7 +114,7 @@ impl HistoryError {
                 "`wb log FILE` lists operations"
             }
             Self::Overtaken { .. } => "the replaced messages are still in the session",
-            Self::NotAlone { .. } => "undo the later changes first",
+            Self::NotAlone { .. } => "`wb undo FILE` undoes the later ones first, one at a time",
             Self::RedoFirst { .. } => "`wb redo FILE` redoes the one that was undone last",
             Self::WrittenSince { .. } => "run `wb compact` or `wb repair` again instead",
             Self::Lost { .. } => "look for a copy of the session from before",
