@@ -73,6 +73,7 @@ impl Session {
             force: options.force && !is_sized,
             context_tokens: if is_sized { 0 } else { self.measure.counted_within(self.window.tokens) },
             fixed: self.view.provenance.fixed().to_vec().into(),
+            joined: self.view.provenance.joined().to_vec().into(),
             facts: Some(facts),
             ..CondenseOpts::default()
         }

@@ -63,6 +63,16 @@ impl<'a> WeighedTranscript<'a> {
         Self { fixed: fixed.into(), ..self }
     }
 
+    /// Sets the messages that stay or go with the one before them, ascending.
+    #[must_use]
+    pub fn with_joined(mut self, joined: &[usize]) -> Self {
+        if !joined.is_empty() {
+            let pairing = self.pairing.to_mut();
+            joined.iter().for_each(|at| pairing.join(*at));
+        }
+        self
+    }
+
     /// Returns whether the body of a message must not change.
     pub fn is_fixed(&self, at: usize) -> bool {
         self.fixed.binary_search(&at).is_ok()

@@ -45,6 +45,9 @@ pub struct CondenseOpts {
     pub instructions: Option<String>,
     /// The messages whose body cannot change, ascending.
     pub fixed: Cow<'static, [usize]>,
+    /// The messages that stay or go with the one before them, ascending: their session has both in
+    /// one record.
+    pub joined: Cow<'static, [usize]>,
     /// The facts of a whole session, which ends with the transcript's last message. Without them a
     /// digest is written from the newest messages; an [`AgentContext`](crate::AgentContext)
     /// collects them itself.
@@ -286,7 +289,7 @@ impl Compactor {
         view: WeighedTranscript<'a>,
         opts: &'a CondenseOpts,
     ) -> Result<Plan<'a>, Box<CompactionReport>> {
-        let view = view.with_fixed(&*opts.fixed);
+        let view = view.with_fixed(&*opts.fixed).with_joined(&opts.joined);
         let (mut anchored, mut refused) = (false, None);
         let budget = self.budget().map(|budget| {
             refused = refused_usage(&budget, opts.context_tokens);

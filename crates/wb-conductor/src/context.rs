@@ -319,7 +319,7 @@ impl AgentContext {
         let at_most = context_tokens.saturating_add(context_tokens.saturating_mul(margin).div_ceil(1000));
         let budget = self.compactor.budget();
         let limit = budget.as_ref().map_or(u64::MAX, |budget| budget.limit);
-        let view = self.tracker.view(messages).with_fixed(&*opts.fixed);
+        let view = self.tracker.view(messages).with_fixed(&*opts.fixed).with_joined(&opts.joined);
         let total_tokens = view.total_tokens();
         let budget = budget.map(|budget| {
             let budget = budget.with_overhead(0).with_counted_context(context_tokens, total_tokens);

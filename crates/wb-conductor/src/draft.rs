@@ -208,6 +208,19 @@ impl<'a> Draft<'a> {
         (0..self.len()).filter(is_fixed).collect()
     }
 
+    /// Returns the places of the messages that are joined to the one before.
+    fn joined(&self) -> Vec<usize> {
+        let joined = self.input.pairing.joined();
+        if joined.is_empty() {
+            return Vec::new();
+        }
+        let is_joined = |at: &usize| {
+            let of_input = self.origin(*at).and_then(|origin| u32::try_from(origin).ok());
+            of_input.is_some_and(|origin| joined.binary_search(&origin).is_ok())
+        };
+        (1..self.len()).filter(is_joined).collect()
+    }
+
     /// Applies a patch that a step planned over [`Self::view`].
     ///
     /// A patch that breaks a rule, replaces the digest, makes more turns than before, or adds
@@ -222,7 +235,9 @@ impl<'a> Draft<'a> {
             self.splice(patch, weights);
             self.sum();
             let originals: Vec<&Message> = (0..self.len()).map(|at| self.original(at)).collect();
-            self.pairing = Some(Pairing::new(&originals));
+            let mut pairing = Pairing::new(&originals);
+            self.joined().into_iter().for_each(|at| pairing.join(at));
+            self.pairing = Some(pairing);
         } else {
             self.edit(patch, weights);
             self.sum();

@@ -265,8 +265,9 @@ impl Session {
     /// Returns the input of one compaction.
     pub(crate) fn opts(&self) -> CondenseOpts {
         let context_tokens = self.measure.counted_within(self.window);
-        let fixed = self.opened.provenance.fixed().to_vec().into();
-        CondenseOpts { force: self.policy.force, context_tokens, fixed, ..CondenseOpts::default() }
+        let provenance = &self.opened.provenance;
+        let (fixed, joined) = (provenance.fixed().to_vec().into(), provenance.joined().to_vec().into());
+        CondenseOpts { force: self.policy.force, context_tokens, fixed, joined, ..CondenseOpts::default() }
     }
 }
 

@@ -102,6 +102,7 @@ impl Document for ResponsesDocument {
         let (segment, provenance) = draft.finish();
         let mut view = View::new(NAME, ToolVocabulary::UNIVERSAL);
         (view.messages, view.provenance) = (segment.messages, provenance);
+        view.provenance.join_records();
         view.model = text(&self.text, &["model"]);
         view.notes = passed.notes(Skips::default());
         if view.messages.iter().any(wb_message::markers::is_opaque) {

@@ -44,12 +44,14 @@ impl Groups {
 }
 
 impl Pairing {
-    /// Returns for each message the first one of its group: calls and results connect messages.
+    /// Returns for each message the first one of its group: calls and results connect messages,
+    /// and joined ones.
     pub fn groups(&self) -> Vec<u32> {
         let mut groups = Groups::new(self.len());
         for pair in self.pairs() {
             groups.join(pair.call.message, pair.result);
         }
+        self.joined().iter().for_each(|at| groups.join(at - 1, *at));
         groups.into_roots()
     }
 }

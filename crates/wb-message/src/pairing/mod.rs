@@ -53,6 +53,8 @@ pub struct Pairing {
     orphans: Vec<u32>,
     /// The cuts after the first message that are in no pair and before no result, ascending.
     cuts: Vec<u32>,
+    /// The messages that stay or go with the one before them, ascending.
+    joined: Vec<u32>,
     open: CallTracker,
     /// The last answered call of each id; built with the first result that has no open call to
     /// answer.
@@ -116,10 +118,26 @@ impl Pairing {
         self.keys.clear();
         self.orphans.clear();
         self.cuts.clear();
+        self.joined.clear();
         self.open.clear();
         self.answered = None;
         (self.last_assistant, self.n_in_flight) = (None, 0);
         self.dangling.take();
+    }
+
+    /// Makes a message stay or go with the one before it. Messages are joined in their order, after
+    /// all of them were added.
+    pub fn join(&mut self, at: usize) {
+        let joined = u32::try_from(at).ok().filter(|at| (1..self.n_messages).contains(at));
+        if let Some(at) = joined {
+            self.cuts.retain(|cut| *cut != at);
+            self.joined.push(at);
+        }
+    }
+
+    /// Returns the messages that stay or go with the one before them, ascending.
+    pub fn joined(&self) -> &[u32] {
+        &self.joined
     }
 
     fn push_ids(&mut self, kind: Kind, ids: impl Iterator<Item = Id>) {
@@ -203,7 +221,8 @@ impl Pairing {
     }
 
     /// Returns whether the transcript may be cut before message `at`: no pair crosses the cut, no
-    /// call in the head is in flight, and the tail does not start with a tool result.
+    /// call in the head is in flight, and the tail does not start with a tool result or a message
+    /// that is joined to the one before.
     pub fn is_legal(&self, at: usize) -> bool {
         let is_outside_pairs = || self.cuts.binary_search_by_key(&at, |cut| *cut as usize).is_ok();
         at == 0 || (at <= self.last_cut(self.len()) && is_outside_pairs())

@@ -164,6 +164,7 @@ pub struct Provenance {
     ends: Vec<u32>,
     altered: HashSet<usize>,
     fixed: Vec<usize>,
+    joined: Vec<usize>,
     unnamed: HashSet<String>,
 }
 
@@ -222,6 +223,16 @@ impl Provenance {
     /// Returns the messages that can be given no other body, ascending.
     pub fn fixed(&self) -> &[usize] {
         &self.fixed
+    }
+
+    /// Notes that no record can be divided: messages of one record stay or go together.
+    pub fn join_records(&mut self) {
+        self.joined = (1..self.len()).filter(|at| !self.is_seam(*at)).collect();
+    }
+
+    /// Returns the messages that stay or go with the one before them, ascending.
+    pub fn joined(&self) -> &[usize] {
+        &self.joined
     }
 
     /// Notes that a call got its id while it was read: only their order matches calls with results.

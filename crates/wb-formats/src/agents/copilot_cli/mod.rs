@@ -91,6 +91,7 @@ impl Document for CopilotCliDocument {
         let (segment, provenance) = draft.finish();
         let mut view = View::new(NAME, VOCABULARY);
         (view.messages, view.usage, view.provenance) = (segment.messages, segment.usage, provenance);
+        view.provenance.join_records();
         view.model.clone_from(&rows.model);
         view.context_window = rows.context_window;
         let sidechain = Some(rows.n_sidechain).filter(|n| *n > 0).map(|n| Note::SidechainLines { n });

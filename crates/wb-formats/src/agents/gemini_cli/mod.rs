@@ -100,6 +100,7 @@ impl Document for GeminiCliDocument {
         let (segment, provenance, passed) = self.assemble(&log.live);
         let mut view = View::new(NAME, ToolVocabulary::UNIVERSAL);
         (view.messages, view.usage, view.provenance) = (segment.messages, segment.usage, provenance);
+        view.provenance.join_records();
         view.model.clone_from(&log.model);
         view.notes = log.end.notes(passed);
         // The list was replaced by one that does not continue it.

@@ -224,6 +224,7 @@ impl Document for OpencodeDocument {
         if let Some(last) = segment_requests(&log, &epoch).pop() {
             let assembled = last.assembled(&log);
             (view.messages, view.provenance) = (assembled.messages, assembled.provenance);
+            view.provenance.join_records();
             (view.usage, view.notes) = (assembled.usage, assembled.notes);
         }
         view.model = log.heads[..log.n_sent()].iter().rev().find_map(|head| head.model.clone());
