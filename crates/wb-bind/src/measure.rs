@@ -11,6 +11,7 @@ use wb_budget::{
 use wb_formats::{Document, Segment, SystemAndTools, UsageAt, View};
 use wb_message::Message;
 use wb_message::markers::{is_pinned, is_synthetic};
+use wb_message::pairing::unanswered_start;
 
 use crate::known_window::KnownWindow;
 
@@ -155,7 +156,8 @@ impl Measure {
     }
 
     /// Explains a result that is more than a twentieth off the size that was asked for, and one
-    /// that stays as it is; `None` for others. Of these messages, instructions always stay.
+    /// that stays as it is; `None` for others. Of these messages, instructions and the last prompt
+    /// stay.
     pub fn missed_target(
         &self,
         asked: u64,
@@ -169,10 +171,16 @@ impl Measure {
             return None;
         }
         let counter = self.counter();
-        let staying = messages.iter().filter(|message| is_pinned(message));
-        let staying: u64 = staying.map(|message| counter.message(message)).sum();
-        let why = if staying > asked / 2 {
-            format!("but instructions of {staying} stay as they are")
+        let weight = |messages: &mut dyn Iterator<Item = &Message>| -> u64 {
+            messages.map(|message| counter.message(message)).sum()
+        };
+        let (answered, unanswered) = messages.split_at(unanswered_start(messages));
+        let pinned = weight(&mut answered.iter().filter(|message| is_pinned(message)));
+        let prompt = weight(&mut unanswered.iter().filter(|message| !is_synthetic(message)));
+        let why = if pinned + prompt > asked / 2 && prompt > pinned {
+            format!("but the last prompt of {prompt} stays as it is")
+        } else if pinned + prompt > asked / 2 {
+            format!("but instructions of {pinned} stay as they are")
         } else if after == before {
             "and no smaller result is possible".to_owned()
         } else {

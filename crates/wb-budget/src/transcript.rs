@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use wb_message::markers::is_pinned;
+use wb_message::pairing::unanswered_start;
 use wb_message::{Message, Pairing};
 
 use crate::count::{TokenCounter, prefix_sums};
@@ -96,6 +97,14 @@ impl<'a> WeighedTranscript<'a> {
     /// Returns the weight of the pinned messages in tokens.
     pub fn pinned_tokens(&self) -> u64 {
         self.pinned().into_iter().map(|at| self.weight(at)).fold(0, u64::saturating_add)
+    }
+
+    /// Returns the weight of the messages that stay in any compaction, in tokens: the pinned ones,
+    /// and those that are not answered yet.
+    pub fn staying_tokens(&self) -> u64 {
+        let unanswered = unanswered_start(&self.messages);
+        let stays = |at: &usize| *at >= unanswered || is_pinned(self.messages[*at]);
+        (0..self.messages.len()).filter(stays).map(|at| self.weight(at)).fold(0, u64::saturating_add)
     }
 
     /// Returns the indices of the pinned messages.

@@ -245,7 +245,8 @@ impl Compactor {
     /// result, in units of the requested size: 1 is as requested. A transcript of that size or less
     /// stays as it is. The search bisects local digests and takes the nearest, preferably one below
     /// the size; where the size jumps, restored files get less. Where instructions take more than
-    /// half of the size, the other messages get half of it in addition.
+    /// half of the size, the other messages get half of it in addition, and a quarter next to an
+    /// unanswered prompt.
     #[must_use]
     pub fn with_target_size(
         self,
@@ -256,11 +257,13 @@ impl Compactor {
     ) -> Self {
         let opts = CondenseOpts { force: false, context_tokens: 0, ..opts.clone() };
         // Where the tail alone is too heavy, a budget much below the size takes from the digest.
-        // What is pinned stays, and the user's words need some room next to it.
-        let pinned = view.pinned_tokens();
-        let for_words = (view.total_tokens().saturating_sub(pinned) / 16).min(tokens / 4);
+        // The user's words need some room next to what stays.
+        let staying = view.staying_tokens();
+        let for_words = (view.total_tokens().saturating_sub(staying) / 16).min(tokens / 4);
         let requested = tokens;
-        let tokens = tokens.max(pinned.saturating_add(tokens / 2));
+        let tokens = tokens
+            .max(view.pinned_tokens().saturating_add(tokens / 2))
+            .max(staying.saturating_add(tokens / 4));
         let scale = requested as f64 / tokens.max(1) as f64;
         let try_out = |budget: TargetBudget| {
             let compactor = Self { target_budget: Some(budget), ..self.clone() };
@@ -277,7 +280,7 @@ impl Compactor {
         if is_reached(view.total_tokens() as f64 / tokens.max(1) as f64) {
             return Self { target_budget: Some(TargetBudget { target: total, restored: 0 }), ..self };
         }
-        let least = overhead.saturating_add((tokens / 2).max(pinned.saturating_add(for_words)));
+        let least = overhead.saturating_add((tokens / 2).max(staying.saturating_add(for_words)));
         let first = overhead.saturating_add(tokens).max(least);
         let target_budget = nearest_budget((least as f64, total as f64), first as f64, try_out);
         Self { target_budget, ..self }

@@ -26,6 +26,7 @@ const FORCED: CondenseOpts = CondenseOpts {
     context_tokens: 0,
     instructions: None,
     fixed: Cow::Borrowed(&[]),
+    joined: Cow::Borrowed(&[]),
     facts: None,
     cancel: None,
 };

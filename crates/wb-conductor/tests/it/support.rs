@@ -23,6 +23,7 @@ pub(crate) const FORCE: CondenseOpts = CondenseOpts {
     context_tokens: 0,
     instructions: None,
     fixed: Cow::Borrowed(&[]),
+    joined: Cow::Borrowed(&[]),
     facts: None,
     cancel: None,
 };
@@ -35,6 +36,7 @@ pub(crate) const AUTO: CondenseOpts = CondenseOpts {
     context_tokens: 0,
     instructions: None,
     fixed: Cow::Borrowed(&[]),
+    joined: Cow::Borrowed(&[]),
     facts: None,
     cancel: None,
 };

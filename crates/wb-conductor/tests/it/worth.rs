@@ -205,12 +205,28 @@ fn a_forced_digest_leaves_the_reply_that_the_last_prompt_answers() {
 
 /// Compacts messages to a size, and returns them with the report.
 fn compacted_to(tokens: u64, messages: &[Message]) -> (Vec<Message>, CompactionReport) {
+    compacted_with(tokens, messages, AUTO)
+}
+
+fn compacted_with(tokens: u64, messages: &[Message], opts: CondenseOpts) -> (Vec<Message>, CompactionReport) {
     let settings = window(64_000);
     let view = WeighedTranscript::new(messages, settings.token_counter());
     let facts = Facts::default().with_messages(messages, &ToolVocabulary::default());
-    let opts = CondenseOpts { facts: Some(Arc::new(facts)), ..AUTO };
+    let opts = CondenseOpts { facts: Some(Arc::new(facts)), ..opts };
     let reached = |_: &[Message], report: &CompactionReport| report.tokens_after as f64 / tokens as f64;
     condensed(messages, &settings.with_target_size(tokens, &view, &opts, reached), &opts)
+}
+
+#[test]
+fn a_prompt_stays_with_its_files_and_leaves_the_digest_room() {
+    let messages = script("[u\"add a column\" a:bash t*400 a*200]x12 u\"what is this?\" u*3000");
+    let last = messages.len() - 2;
+    let joined = CondenseOpts { joined: vec![last + 1].into(), ..AUTO };
+    let (after, report) = compacted_with(1_000, &messages, joined.clone());
+    assert!(after.ends_with(&messages[last..]), "{report}");
+    assert!(report.digest_tokens > 150, "{report}");
+    let (after, _) = condensed(&messages, &window(200_000), &CondenseOpts { force: true, ..joined });
+    assert!(after.ends_with(&messages[last..]));
 }
 
 #[test]

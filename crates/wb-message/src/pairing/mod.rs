@@ -264,6 +264,14 @@ fn record_last(answered: &mut ByKey<CallPosition>, key: u64, call: CallPosition)
     *last = call.max(*last);
 }
 
+/// Returns the index from which on nothing is answered yet: of the first message behind the last of
+/// the agent.
+pub fn unanswered_start<M: Borrow<Message>>(messages: &[M]) -> usize {
+    let is_of_agent =
+        |message: &M| matches!(message.borrow(), Message::Assistant { .. } | Message::ToolResult { .. });
+    messages.iter().rposition(is_of_agent).map_or(0, |at| at + 1)
+}
+
 /// Returns the index of the last prompt, where a forced compaction cuts.
 pub fn last_prompt_start<M: Borrow<Message>>(messages: &[M]) -> Option<usize> {
     messages.iter().rposition(|message| is_prompt(message.borrow()))
