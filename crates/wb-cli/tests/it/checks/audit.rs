@@ -86,7 +86,7 @@ fn a_prompt_that_was_queued_is_said_by_the_user() {
     assert!(audit("The shed is painted.").stdout.contains("never paint the north wall"));
     for summary in ["", "The shed is painted."] {
         let found = wb_with(&["recall", "-", "north", "wall"], &session_with_queued_prompt(summary));
-        let quoted = "before #1 the user, while the agent worked · turn 1\n     1| You may commit and push it, but never paint the north wall.\n";
+        let quoted = "before #1 the user, while the agent worked · turn 2\n     1| You may commit and push it, but never paint the north wall.\n";
         assert!(found.stdout.contains(quoted), "{}{}", found.stdout, found.stderr);
     }
     let digest = wb_with(&["compact", "-", "--force", "-v"], &session_with_queued_prompt(""));
