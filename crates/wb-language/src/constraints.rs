@@ -6,6 +6,7 @@
 pub use crate::constraint_rules::Kind;
 use crate::constraint_rules::kind;
 use crate::one_time_requests::is_one_time_request;
+use crate::plain_words;
 use crate::rule_score::{Setting, is_lasting};
 use crate::sentences::{Sentence, names_rules, sentences};
 
@@ -49,7 +50,14 @@ pub fn constraints(user_words: &str) -> Vec<Constraint<'_>> {
         let is_lasting = is_lasting(&settings, at);
         let lasting = || is_lasting.then_some(Kind::Requires);
         let Some(kind) = settings[at].kind.or_else(lasting) else { continue };
-        if kind != Kind::Forbids && is_one_time_request(sentence.text) {
+        if kind != Kind::Forbids && (is_one_time_request(sentence.text) || answers_itself(sentence.text)) {
+            continue;
+        }
+        // "3. new comments" names a task, unless other items are rules.
+        let has_rules = || settings.iter().any(|it| it.is_item && it.kind.is_some());
+        let is_numbered = || user_words[..sentence.start].trim_end().ends_with(['.', ')']);
+        let is_title = || sentence.is_item && !settings[at].is_listed && is_title(sentence.text);
+        if settings[at].kind.is_none() && is_title() && is_numbered() && !has_rules() {
             continue;
         }
         // It adopts the quote before, whose rules are listed themselves.
@@ -103,6 +111,36 @@ pub(crate) fn settings<'a>(text: &'a str, all: &[Sentence<'a>]) -> Vec<Setting<'
         }
     };
     all.iter().map(setting).collect()
+}
+
+/// Returns whether a sentence depends on the answer to a question before: "if the latter, reload
+/// them".
+fn answers_itself(sentence: &str) -> bool {
+    const STARTS: [&str; 14] = [
+        "if the latter",
+        "if the former",
+        "if so",
+        "if not",
+        "if yes",
+        "if no",
+        "wenn ja",
+        "wenn nein",
+        "wenn nicht",
+        "falls ja",
+        "si oui",
+        "sinon",
+        "en ese caso",
+        "si no es así",
+    ];
+    let lower = sentence.trim_start().to_lowercase();
+    let is_start = |start: &&str| lower.strip_prefix(*start).is_some_and(|rest| rest.starts_with([',', ':']));
+    STARTS.iter().any(|start| is_start(&start))
+}
+
+/// Returns whether a list item is so short that it names something and asks for nothing.
+fn is_title(item: &str) -> bool {
+    const MOST_WORDS: usize = 2;
+    item.is_ascii() && plain_words(item).nth(MOST_WORDS).is_none()
 }
 
 /// Returns whether a sentence introduces a list of rules.
@@ -260,6 +298,18 @@ mod tests {
     fn check(text: &str, expected: &[&str]) {
         let found: Vec<_> = constraints(text).iter().map(|it| it.text).collect();
         assert_eq!(found, expected, "{text:?}");
+    }
+
+    #[test]
+    fn titles_of_numbered_tasks_and_answers_to_a_question_are_no_rules() {
+        for text in [
+            "1. lint failing\n2. update from main\n3. new comments",
+            "are they loaded once? if the latter, then the session needs to reload them before each call.",
+            "Gibt es Tests? Falls ja, immer zuerst laufen lassen.",
+        ] {
+            assert_eq!(constraints(text), [], "{text}");
+        }
+        assert_eq!(constraints("Is it live? If so, never push to main.").len(), 1);
     }
 
     #[test]
