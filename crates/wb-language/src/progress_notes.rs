@@ -73,19 +73,39 @@ const REPORTS: [&str; 26] = [
 ];
 /// First words of a sentence that withdraws what was said before it.
 const WITHDRAWS: [&str; 4] = ["actually", "instead", "wait", "hmm"];
+/// Phrases by which an agent says that it is not sure yet of what it said.
+const VERIFIES: [&str; 9] = [
+    "verify",
+    "confirm",
+    "double-check",
+    "double check",
+    "make sure",
+    "check more",
+    "look at more",
+    "check if",
+    "check whether",
+];
+/// Verbs by which an agent announces the end of a fault that it reported.
+const ENDS_FAULT: [&str; 10] =
+    ["fix", "correct", "repair", "update", "change", "adjust", "revert", "remove", "rewrite", "handle"];
+/// The maximum bytes of such an announcement in a note.
+const FIX_BYTES: usize = 80;
 /// Words in `ing` that are not verbs.
 const THINGS: [&str; 7] = ["nothing", "everything", "something", "anything", "existing", "missing", "during"];
 
-/// Returns the first sentences of a text that report a fact and that none after them withdraws, on
-/// one line.
+/// Returns the first sentences of a text that report a fact and that none after them withdraws or
+/// doubts, on one line; with the announcement of a fix, since it ends what they report.
 pub fn progress_note(text: &str) -> Option<String> {
     let (mut out, mut is_full) = (String::new(), false);
     let is_note = |sentence: &str| sentence.len() >= LEAST_BYTES && !is_announcement(sentence);
     // Items of a list say little without their introduction.
     let prose = sentences(text).into_iter().filter(|it| !it.is_item).map(|it| it.text);
     for sentence in prose {
-        if withdraws(sentence) {
+        if withdraws(sentence) || verifies(sentence) {
             (out, is_full) = (String::new(), false);
+        } else if !out.is_empty() && announces_fix(sentence) {
+            out.extend([" ", &one_line(sentence, FIX_BYTES)]);
+            break;
         }
         if is_full || !is_note(sentence) {
             continue;
@@ -107,6 +127,19 @@ pub fn progress_note(text: &str) -> Option<String> {
 fn withdraws(sentence: &str) -> bool {
     let first = sentence.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
     first.is_some_and(|first| WITHDRAWS.iter().any(|word| first.eq_ignore_ascii_case(word)))
+}
+
+/// Returns whether a sentence announces that what was said before it is checked.
+fn verifies(sentence: &str) -> bool {
+    let lower = sentence.to_lowercase();
+    VERIFIES.iter().any(|part| lower.contains(part)) && is_announcement(sentence)
+}
+
+/// Returns whether a sentence announces a change: "Let me fix that first."
+fn announces_fix(sentence: &str) -> bool {
+    let words = || sentence.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let is_verb = |word: &str| ENDS_FAULT.iter().any(|verb| word.eq_ignore_ascii_case(verb));
+    words().take(5).any(is_verb) && is_announcement(sentence)
 }
 
 /// Returns whether a sentence announces a step, asks, or introduces the next one.
@@ -149,9 +182,14 @@ mod tests {
             ("Nothing reads src/old.rs any more.", Some("Nothing reads src/old.rs any more.")),
             ("The settings have three parts that matter here:", None),
             (
-                "The reader counts blank lines twice. Let me mend that first.",
+                "The reader counts blank lines twice. Let me look at the writer.",
                 Some("The reader counts blank lines twice."),
             ),
+            (
+                "The reader counts blank lines twice. Let me fix that first. The writer does too.",
+                Some("The reader counts blank lines twice. Let me fix that first."),
+            ),
+            ("Only one commit has a trailer. Let me check more commits for trailers.", None),
             (
                 "Good. Clippy only complains about tests/old.rs. Next I look at the writer.",
                 Some("Clippy only complains about tests/old.rs."),
