@@ -4,6 +4,9 @@ use std::collections::HashSet;
 
 use wb_message::{Block, Message, blocks_fingerprint, fingerprint, markers};
 
+/// The most messages from anywhere that an agent is expected to keep next to its digest.
+const MOST_CHOSEN: usize = 64;
+
 /// The messages of a session so far, as fingerprints in order.
 #[derive(Debug, Default)]
 pub(crate) struct MessageLog {
@@ -54,17 +57,28 @@ impl MessageLog {
     /// Returns the number of leading messages that repeat earlier ones: the longest run that ends
     /// the earlier ones. A call that was in flight may be missing with its message, and an answer
     /// that was not complete yet counts as new. An agent without a readable digest keeps chosen
-    /// messages instead, from anywhere.
+    /// messages instead, from anywhere; next to a digest they precede the run.
     pub(crate) fn n_seen(&mut self, messages: &[Message], has_digest: bool) -> usize {
         let new: Vec<Fingerprint> = messages.iter().map(Fingerprint::new).collect();
-        let without_last = &self.all[..self.all.len().saturating_sub(1)];
-        let n_before = n_kept(without_last, &new);
-        let lacks_last = self.is_in_flight || messages.get(n_before).is_some_and(|it| self.completes(it));
-        let n_last = n_kept(&self.all, &new).max(if lacks_last { n_before } else { 0 });
-        if has_digest {
+        let n_last = self.n_last(messages, &new);
+        if !has_digest {
+            return n_last.max(self.n_known(messages));
+        }
+        if n_last > 0 {
             return n_last;
         }
-        n_last.max(self.n_known(messages))
+        let n_chosen = self.n_known(messages).min(MOST_CHOSEN);
+        let run =
+            (1..=n_chosen).map(|n| (n, self.n_last(&messages[n..], &new[n..]))).find(|(_, run)| *run > 0);
+        run.map_or(0, |(n, run)| n + run)
+    }
+
+    /// Returns the length of the longest run that ends the earlier messages and starts new ones.
+    fn n_last(&self, messages: &[Message], new: &[Fingerprint]) -> usize {
+        let without_last = &self.all[..self.all.len().saturating_sub(1)];
+        let n_before = n_kept(without_last, new);
+        let lacks_last = self.is_in_flight || messages.get(n_before).is_some_and(|it| self.completes(it));
+        n_kept(&self.all, new).max(if lacks_last { n_before } else { 0 })
     }
 
     /// Returns whether a message is the last answer with more blocks.

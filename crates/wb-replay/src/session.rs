@@ -279,6 +279,20 @@ mod tests {
         let segments = segments([first.to_vec(), second.to_vec(), third.to_vec()].into_iter());
         assert_eq!((segments[1].n_seen, segments[2].n_seen, segments[2].n_synthetic()), (2, 3, 1));
     }
+
+    #[test]
+    fn messages_that_an_agent_chose_are_seen_in_front_of_the_run_that_was_kept() {
+        let summary = || Message::CompactionSummary { summary: "They read.".into(), tokens_before: 9 };
+        let system = Message::custom("developer", "Be brief.");
+        let go = Message::user("go");
+        let first = [vec![system.clone(), go.clone()], step("a").into(), step("b").into()].concat();
+        let kept = [vec![summary(), system, go.clone()], step("b").into()].concat();
+        let found = segments([first.clone(), kept.clone()].into_iter());
+        assert_eq!(found[1].n_seen, kept.len());
+        let again = vec![summary(), go, Message::assistant("Gone.")];
+        assert_eq!(segments([first, again].into_iter())[1].n_seen, 1, "the user says the same again");
+    }
+
     #[test]
     fn messages_before_an_answer_that_was_not_complete_are_seen() {
         let summary = Message::CompactionSummary { summary: "They read.".into(), tokens_before: 9 };
