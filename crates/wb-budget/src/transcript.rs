@@ -69,7 +69,9 @@ impl<'a> WeighedTranscript<'a> {
     pub fn with_joined(mut self, joined: &[usize]) -> Self {
         if !joined.is_empty() {
             let pairing = self.pairing.to_mut();
-            joined.iter().for_each(|at| pairing.join(*at));
+            for at in joined {
+                pairing.join(*at);
+            }
         }
         self
     }

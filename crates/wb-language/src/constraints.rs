@@ -134,7 +134,7 @@ fn answers_itself(sentence: &str) -> bool {
     ];
     let lower = sentence.trim_start().to_lowercase();
     let is_start = |start: &&str| lower.strip_prefix(*start).is_some_and(|rest| rest.starts_with([',', ':']));
-    STARTS.iter().any(|start| is_start(&start))
+    STARTS.iter().any(is_start)
 }
 
 /// Returns whether a list item is so short that it names something and asks for nothing.

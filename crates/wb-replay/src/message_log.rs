@@ -67,10 +67,10 @@ impl MessageLog {
         if n_last > 0 {
             return n_last;
         }
-        let n_chosen = self.n_known(messages).min(MOST_CHOSEN);
-        let run =
-            (1..=n_chosen).map(|n| (n, self.n_last(&messages[n..], &new[n..]))).find(|(_, run)| *run > 0);
-        run.map_or(0, |(n, run)| n + run)
+        let most = MOST_CHOSEN.min(messages.len().saturating_sub(1));
+        let mut runs = (1..=most).map(|n| (n, self.n_last(&messages[n..], &new[n..])));
+        let run = runs.find(|(_, run)| *run > 0);
+        run.filter(|(n, _)| self.n_known(&messages[..*n]) == *n).map_or(0, |(n, run)| n + run)
     }
 
     /// Returns the length of the longest run that ends the earlier messages and starts new ones.
