@@ -10,7 +10,7 @@ use crate::platform::environment::Environment;
 use crate::session::find::postgres;
 
 /// Endings of the files of a folder that are taken for sessions.
-const ENDINGS: [&str; 2] = ["jsonl", "json"];
+const ENDINGS: [&str; 3] = ["jsonl", "json", "traj"];
 
 /// A file that may be a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,7 +94,7 @@ mod tests {
     fn a_folder_stands_for_the_session_files_below_it_and_each_file_is_taken_once() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("b")).unwrap();
-        for name in ["c.jsonl", "b/a.json", "b/readme.md"] {
+        for name in ["c.jsonl", "b/a.json", "b/b.traj", "b/readme.md"] {
             fs::write(folder.path().join(name), "").unwrap();
         }
         let file = folder.path().join("c.jsonl");
@@ -104,7 +104,7 @@ mod tests {
         let environment = Environment { cache: Some(cache), ..Environment::default() };
         let found = all(&environment, &[file.clone(), folder.path().to_owned()]);
         let paths: Vec<_> = found.into_iter().map(|it| it.path).collect();
-        assert_eq!(paths, [file, folder.path().join("b/a.json")]);
+        assert_eq!(paths, [file, folder.path().join("b/a.json"), folder.path().join("b/b.traj")]);
     }
 
     #[test]

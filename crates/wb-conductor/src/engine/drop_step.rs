@@ -8,9 +8,15 @@ use wb_message::{Edit, Message, Patch, runs};
 
 use crate::step::DropStep;
 
-/// Returns the messages to drop, ascending, and the patch over the transcript.
-pub(crate) fn drop_chosen(view: &WeighedTranscript<'_>, step: &DropStep) -> (Vec<usize>, Patch) {
-    let dropped = droppable(view, &step.messages);
+/// Returns the messages to drop, ascending, and the patch over the transcript. Unless a digest takes
+/// its place, a prompt stays first.
+pub(crate) fn drop_chosen(
+    view: &WeighedTranscript<'_>,
+    step: &DropStep,
+    has_digest: bool,
+) -> (Vec<usize>, Patch) {
+    let first = view.messages.iter().position(|message| !is_pinned(message)).filter(|_| !has_digest);
+    let dropped = droppable(view, &step.messages, first);
     let edits = if step.clears_only {
         dropped.iter().filter(|at| is_lighter_cleared(view, **at)).map(|at| clear(*at)).collect()
     } else {
@@ -23,7 +29,7 @@ pub(crate) fn drop_chosen(view: &WeighedTranscript<'_>, step: &DropStep) -> (Vec
 }
 
 /// Returns the chosen messages and all that are paired with them, without what must stay.
-fn droppable(view: &WeighedTranscript<'_>, chosen: &[usize]) -> Vec<usize> {
+fn droppable(view: &WeighedTranscript<'_>, chosen: &[usize], first: Option<usize>) -> Vec<usize> {
     let groups = view.pairing.groups();
     let of = |at: usize| groups.get(at).copied();
     let prompt = view.messages.iter().rposition(|message| is_prompt(message));
@@ -31,6 +37,7 @@ fn droppable(view: &WeighedTranscript<'_>, chosen: &[usize]) -> Vec<usize> {
     let stays: HashSet<u32> = (0..view.messages.len())
         .filter(must_stay)
         .chain(prompt)
+        .chain(first)
         .chain(view.pairing.in_flight())
         .filter_map(of)
         .collect();

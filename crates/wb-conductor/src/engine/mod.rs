@@ -89,6 +89,8 @@ pub(crate) struct StepRunner<'a, 'p> {
     may_add: bool,
     /// Requires a result with fewer messages than the input.
     requires_fewer: bool,
+    /// One of the steps writes a digest.
+    has_digest: bool,
     /// Decides whether a digest may lose what it has no room for.
     floor_rule: FloorRule,
 }
@@ -131,6 +133,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             steps: Vec::new(),
             may_add: false,
             requires_fewer: false,
+            has_digest: false,
             floor_rule: FloorRule::Unmet,
         }
     }
@@ -143,7 +146,8 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         let tokens_before = self.draft.total();
         self.reserved = steps.iter().map(|step| self.added_tokens(step)).fold(0, u64::saturating_add);
         let is_over = self.is_forced() || self.budget.is_over(tokens_before.saturating_add(self.reserved));
-        if self.is_forced() && steps.iter().any(|step| matches!(step, Step::Digest(_))) {
+        self.has_digest = steps.iter().any(|step| matches!(step, Step::Digest(_)));
+        if self.is_forced() && self.has_digest {
             self.phase = DigestPhase::Before;
         }
         for step in steps {
@@ -299,7 +303,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
     }
 
     fn run_drop(&mut self, step: &DropStep) -> bool {
-        let (dropped, patch) = drop_chosen(&self.draft.view(), step);
+        let (dropped, patch) = drop_chosen(&self.draft.view(), step, self.has_digest);
         let is_changed = !patch.is_empty() && self.draft.apply(patch, false).is_ok();
         self.dropped = if is_changed { dropped } else { Vec::new() };
         is_changed

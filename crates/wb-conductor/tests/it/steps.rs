@@ -64,7 +64,7 @@ fn a_drop_takes_whole_pairs_and_leaves_what_must_stay() {
     assert_eq!(report.step_names(), [DROP]);
     assert_eq!(outline(&after).lines().count(), messages.len() - 3, "{}", outline(&after));
     laws::pairs_intact(&messages, &after);
-    for stays in [0, 6, 7] {
+    for stays in [0, 1, 6, 7] {
         let (same, report) = after_drop(&messages, &[stays], false);
         assert_eq!((same, report.is_changed()), (messages.clone(), false), "{stays}");
     }

@@ -57,7 +57,8 @@ impl RunningSession {
         let (path, said) = self.index()?;
         let (path, n_said, first_visible) = (path.to_owned(), said.len(), said.first_visible());
         let session = Session::open(&self.shell, &path, Policy::default(), Strategy::default())?;
-        let (tokens, limit) = (session.measure.context_tokens, session.limit);
+        let tokens = session.measure.context_tokens;
+        let limit = session.agent_trigger.as_ref().map_or(session.limit, |agent| agent.tokens);
         let is_exact = if session.measure.anchored { "" } else { "about " };
         let mut out = format!(
             "The context has {is_exact}{} of {} tokens; it is compacted above {}.\n",
