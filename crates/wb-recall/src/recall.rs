@@ -315,7 +315,10 @@ impl<M: Borrow<Message>> Recall<M> {
         let text = body(message);
         let lines = lines_from(&text, from_line, max_bytes.saturating_sub(HEADING_BYTES));
         let found = self.excerpt(at, &text, lines);
-        let note = rest(&found, &format!("message {at}"), from_line);
+        let note = match found.n_lines {
+            last if from_line > last => Some(format!("Message {at} ends at line {last}.")),
+            _ => rest(&found, &format!("message {at}"), from_line),
+        };
         Answer { excerpts: vec![found], note, ..Answer::default() }
     }
 

@@ -112,6 +112,7 @@ fn an_answer_reads_as_text() {
     let recall = Recall::new(&session, ToolVocabulary::UNIVERSAL);
     insta::assert_snapshot!(recall.call(&json!({"query": "cargo test"})).unwrap());
     insta::assert_snapshot!(recall.call(&json!({"message": 2, "line": 60, "max_tokens": 160})).unwrap());
+    assert!(recall.call(&json!({"message": 2, "line": 999})).unwrap().contains("Message 2 ends at line "));
     insta::assert_snapshot!(recall.call(&json!({"turn": 2})).unwrap());
     let wrong = recall.call(&json!({"quary": "x"})).unwrap_err().to_string();
     assert!(wrong.starts_with("unknown field `quary`"), "{wrong}");
