@@ -25,6 +25,11 @@ pub(super) const MOST_GIT: usize = 12;
 /// Files of one command that are kept.
 const MOST_SHOWN: usize = 3;
 
+/// Returns the lines that explain a failure, with a mark where there are more.
+fn reasons<'a>(verdict: &Verdict<'a>) -> Vec<&'a str> {
+    verdict.why.iter().copied().chain(verdict.has_more.then_some("…")).collect()
+}
+
 impl Facts {
     /// Notes what a call did and how it ended.
     pub(super) fn answered(
@@ -161,7 +166,7 @@ impl Facts {
             Outcome::Failed => {
                 let last = || output.lines().map(str::trim).rfind(|line| !line.is_empty());
                 let lines =
-                    if verdict.why.is_empty() { last().into_iter().collect() } else { verdict.why.clone() };
+                    if verdict.why.is_empty() { last().into_iter().collect() } else { reasons(verdict) };
                 self.failures.failed([subject, part], what, lines, checks.to_vec(), at);
                 false
             }
@@ -242,7 +247,7 @@ impl Facts {
             // Its output is kept as lines, its changes as files.
             self.turns.current().forget_run(subject);
         } else {
-            let lines: Vec<&str> = verdict.why.iter().copied().chain(verdict.shown).take(3).collect();
+            let lines = reasons(&verdict).into_iter().chain(verdict.shown);
             let mut run = Run::new(command.text, subject, at).ended(outcome, lines);
             run.is_notable = is_evident || !effects.files.is_empty();
             self.turns.current().ran(run);

@@ -11,7 +11,7 @@ use wb_shell::{Command, build_part};
 /// Failures that are kept, the newest ones.
 const MOST_FAILURES: usize = 12;
 /// Lines that say why, and the bytes of one.
-const MOST_LINES: usize = 3;
+const MOST_LINES: usize = 4;
 const LINE_BYTES: usize = 240;
 /// Things that work one after the other until a failure is taken to be got round.
 const GOT_ROUND: u32 = 8;

@@ -64,6 +64,8 @@ pub struct Verdict<'a> {
     pub exit: Option<i32>,
     /// Up to three lines that explain a failure, in their order.
     pub why: Vec<&'a str>,
+    /// The output has more such lines.
+    pub has_more: bool,
     /// The line with the result of a success.
     pub shown: Option<&'a str>,
 }
@@ -131,7 +133,7 @@ impl<'a> HostReport<'a> {
 
     /// Returns a verdict without lines.
     pub(crate) fn verdict(&self, outcome: Outcome) -> Verdict<'a> {
-        Verdict { outcome, exit: self.exit, why: Vec::new(), shown: None }
+        Verdict { outcome, exit: self.exit, why: Vec::new(), has_more: false, shown: None }
     }
 }
 

@@ -62,7 +62,7 @@ fn with_command<'a>(kind: Kind, host: &HostReport<'a>) -> Verdict<'a> {
         Outcome::Failed if kind.is_viewer && reading.complaints[0].is_some() => {
             verdict.why = reading.complaints.iter().flatten().map(|line| cut(line)).collect();
         }
-        Outcome::Failed => verdict.why = reading.why(host.body),
+        Outcome::Failed => (verdict.why, verdict.has_more) = (reading.why(host.body), reading.has_more()),
         Outcome::Ok if kind.exit_one == ExitOneMeans::NoMatch && is_silent(host.body) => {
             verdict.shown = Some(NO_MATCH);
         }
@@ -414,6 +414,11 @@ mod tests {
             judge(Some("tsc"), output, Reported::Exit(2)).why,
             ["a.ts(1,1): error TS1: a", "a.ts(2,1): error TS1: b"]
         );
+        let failed = |n: usize| {
+            let output = (0..n).map(|n| format!("--- FAIL: TestCart{n} (0.01s)\n")).collect::<String>();
+            judge(Some("go test ./..."), &output, Reported::Exit(1)).has_more
+        };
+        assert_eq!([1, 3, 4, 9].map(failed), [false, false, true, true]);
         let verdict = judge(Some("jq . a"), "{\"error\": 1}\njq: error: bad\n", Reported::Exit(5));
         assert_eq!(verdict.why, ["jq: error: bad"]);
         assert_eq!(judge(Some("./x"), "first\nlast\n", Reported::Exit(1)).why, ["last"]);

@@ -35,6 +35,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) has_no_folder: bool,
     /// The most informative lines so far, best first.
     best: [Option<(u8, &'a str)>; N_WHY],
+    /// The highest rank of the others.
+    left_out: Option<u8>,
     pub(crate) shown: Option<(u8, &'a str)>,
     /// The number of lines that are error messages of viewers and shells.
     pub(crate) n_complaints: usize,
@@ -125,10 +127,18 @@ impl<'a> Reading<'a> {
             return;
         }
         let Some(at) = self.best.iter().position(|slot| slot.is_none_or(|(known, _)| known < rank)) else {
+            self.left_out = self.left_out.max(Some(rank));
             return;
         };
+        self.left_out = self.left_out.max(self.best[N_WHY - 1].map(|(rank, _)| rank));
         self.best[at..].rotate_right(1);
         self.best[at] = Some((rank, line));
+    }
+
+    /// Returns whether there are more lines that are as informative as [`Self::why`].
+    pub(crate) fn has_more(&self) -> bool {
+        let best = self.best[0].map_or(0, |(rank, _)| rank);
+        self.left_out.is_some_and(|rank| rank >= best)
     }
 
     /// Returns the most informative lines in their order, or else the last line.
