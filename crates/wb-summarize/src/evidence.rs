@@ -92,7 +92,7 @@ struct Source<'a> {
     lines: Vec<Named<'a>>,
 }
 
-impl Source<'_> {
+impl<'a> Source<'a> {
     /// Returns whether a line comes from it.
     fn holds(&self, label: &str, named: &Named<'_>) -> bool {
         let is_said = label.starts_with("the ");
@@ -100,6 +100,20 @@ impl Source<'_> {
             && !label.is_empty()
             && !named.is_call()
             && (!is_said || self.last == named.place())
+    }
+
+    /// Returns the call that it is, if it is one.
+    fn call(&self) -> Option<&'a str> {
+        let call = self.lines.first().filter(|named| named.is_call())?;
+        call.line.map(Untrusted::into_inner)
+    }
+
+    /// Returns whether it is what a call returned, by its label: the tool and the main argument.
+    fn is_of_call(&self, call: &str) -> bool {
+        let is_of = |(tool, value): (&str, &str)| {
+            call.strip_prefix(tool).is_some_and(|rest| rest.starts_with(' ') && rest.contains(value))
+        };
+        self.label.split_once(' ').is_some_and(is_of)
     }
 
     fn n_listed(&self) -> usize {
@@ -189,6 +203,11 @@ impl<'a> Choice<'a> {
     }
 
     fn take_line(&mut self, mentions: &'a Mentions, named: Named<'a>, line: &'a str) -> bool {
+        // The label of what a call returned has its main argument.
+        if named.is_call() && self.sources.iter().any(|source| source.is_of_call(line)) {
+            self.names_listed.extend(names(line).into_iter().map(id_key));
+            return true;
+        }
         let label = mentions.label_of(&named);
         let source = self.sources.iter_mut().find(|source| source.holds(label, &named));
         // Some entries of a list are enough.
@@ -213,7 +232,13 @@ impl<'a> Choice<'a> {
             source.lines.push(named);
         } else {
             let label = if named.is_call() { "" } else { label };
-            self.sources.push(Source { label, last, lines: vec![named] });
+            let source = Source { label, last, lines: vec![named] };
+            self.sources.retain(|known| {
+                let is_said = known.call().is_some_and(|call| source.is_of_call(call));
+                self.left += if is_said { known.call().map_or(0, str::len) + CALLED.len() } else { 0 };
+                !is_said
+            });
+            self.sources.push(source);
         }
         true
     }
