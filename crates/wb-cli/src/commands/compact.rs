@@ -148,7 +148,11 @@ fn not_native(session: &Session, why: &str) -> UserError {
     let what = format!("a session of {format} cannot hold what the strategy {strategy} makes of it: {why}");
     let is_of_strategy = Strategy::default().why_not_held(&session.document.abilities()).is_none();
     let other = if is_of_strategy { "leave out --strategy, or " } else { "" };
-    UserError::of_file(&session.file, what, format!("{other}write messages of our own with -o"))
+    UserError::of_file(
+        &session.file,
+        what,
+        format!("{other}write the result in the format native with -o OUT"),
+    )
 }
 
 /// Returns the changes that turn the session into the planned one.
@@ -279,7 +283,13 @@ fn report(
             report::details(page, outcome, &details)?;
         }
         report::summary(page, session, outcome, more)?;
-        report::written(page, &session.file, out, None)
+        report::written(page, &session.file, out, None)?;
+        match session.why_not_native() {
+            Some(why) if out.is_some_and(|out| out != Path::new("-")) => {
+                page.prose("  ", 2, &format!("in the format native, not as {}: {why}", session.opened.format))
+            }
+            _ => Ok(()),
+        }
     });
     Ok(())
 }

@@ -265,9 +265,10 @@ fn an_export_is_compacted_into_another_file_and_never_in_place() {
     assert!(shown.stdout.ends_with(" -o compacted.jsonl\n"), "{}", shown.stdout);
     let (error, hint) = odd.error_and_hint(&odd.run("compact", "export.json", &["--force", "--in-place"]));
     assert!(error.ends_with("window-budget makes of it: a web export is read only"), "{error}");
-    assert_eq!(hint, "write messages of our own with -o");
+    assert_eq!(hint, "write the result in the format native with -o OUT");
     let out = odd.path("out.jsonl");
-    assert_eq!(odd.run("compact", "export.json", &["--force", "-o", out.to_str().unwrap()]).code, 0);
+    let written = odd.run("compact", "export.json", &["--force", "-o", out.to_str().unwrap()]);
+    assert!(written.code == 0 && written.stderr.contains("in the format native, not as claude-code"));
     assert!(fs::read_to_string(out).unwrap().starts_with("{\"type\":\"window-budget\""));
 }
 
