@@ -137,9 +137,11 @@ fn verifies(sentence: &str) -> bool {
 
 /// Returns whether a sentence announces a change: "Let me fix that first."
 fn announces_fix(sentence: &str) -> bool {
-    let words = || sentence.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    let is_verb = |word: &str| ENDS_FAULT.iter().any(|verb| word.eq_ignore_ascii_case(verb));
-    words().take(5).any(is_verb) && is_announcement(sentence)
+    const LEADS: [&str; 6] = ["let me ", "let's ", "let us ", "i'll ", "i will ", "i need to "];
+    let lower = sentence.to_lowercase().replace('’', "'");
+    let behind = LEADS.iter().filter_map(|lead| Some(&lower[lower.find(lead)? + lead.len()..])).next();
+    let mut words = behind.unwrap_or_default().split(' ').take(2);
+    words.any(|word| ENDS_FAULT.contains(&word))
 }
 
 /// Returns whether a sentence announces a step, asks, or introduces the next one.
@@ -188,6 +190,10 @@ mod tests {
             (
                 "The reader counts blank lines twice. Let me fix that first. The writer does too.",
                 Some("The reader counts blank lines twice. Let me fix that first."),
+            ),
+            (
+                "Both readers take the lock. Before I change that I want a survey.",
+                Some("Both readers take the lock."),
             ),
             ("Only one commit has a trailer. Let me check more commits for trailers.", None),
             (
