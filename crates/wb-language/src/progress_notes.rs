@@ -100,22 +100,23 @@ pub fn progress_note(text: &str) -> Option<String> {
     let is_note = |sentence: &str| sentence.len() >= LEAST_BYTES && !is_announcement(sentence);
     // Items of a list say little without their introduction.
     let prose = sentences(text).into_iter().filter(|it| !it.is_item).map(|it| it.text);
+    let mut is_noted = false;
     for sentence in prose {
-        if withdraws(sentence) || verifies(sentence) {
+        let follows = std::mem::take(&mut is_noted);
+        if withdraws(sentence) || follows && verifies(sentence) {
             (out, is_full) = (String::new(), false);
-        } else if !out.is_empty() && announces_fix(sentence) {
+        } else if follows && announces_fix(sentence) {
             out.extend([" ", &one_line(sentence, FIX_BYTES)]);
             break;
         }
         if is_full || !is_note(sentence) {
             continue;
         }
+        is_full = !out.is_empty() && out.len() + sentence.len() > NOTE_BYTES;
+        is_noted = !is_full;
         if out.is_empty() {
             out = one_line(sentence, NOTE_BYTES);
-            continue;
-        }
-        is_full = out.len() + sentence.len() > NOTE_BYTES;
-        if !is_full {
+        } else if !is_full {
             out.push(' ');
             out.push_str(&one_line(sentence, NOTE_BYTES));
         }
