@@ -140,7 +140,7 @@ fn verifies(sentence: &str) -> bool {
 fn announces_fix(sentence: &str) -> bool {
     const LEADS: [&str; 6] = ["let me ", "let's ", "let us ", "i'll ", "i will ", "i need to "];
     let lower = sentence.to_lowercase().replace('’', "'");
-    let behind = LEADS.iter().filter_map(|lead| Some(&lower[lower.find(lead)? + lead.len()..])).next();
+    let behind = LEADS.iter().find_map(|lead| Some(&lower[lower.find(lead)? + lead.len()..]));
     let mut words = behind.unwrap_or_default().split(' ').take(2);
     words.any(|word| ENDS_FAULT.contains(&word))
 }

@@ -8,8 +8,8 @@ use wb_message::{Edit, Message, Patch, runs};
 
 use crate::step::DropStep;
 
-/// Returns the messages to drop, ascending, and the patch over the transcript. Unless a digest takes
-/// its place, a prompt stays first.
+/// Returns the messages to drop, ascending, and the patch over the transcript. Unless a digest
+/// takes its place, a prompt stays first.
 pub(crate) fn drop_chosen(
     view: &WeighedTranscript<'_>,
     step: &DropStep,

@@ -415,7 +415,8 @@ mod tests {
             ["a.ts(1,1): error TS1: a", "a.ts(2,1): error TS1: b"]
         );
         let failed = |n: usize| {
-            let output = (0..n).map(|n| format!("--- FAIL: TestCart{n} (0.01s)\n")).collect::<String>();
+            let lines: Vec<String> = (0..n).map(|n| format!("--- FAIL: TestCart{n} (0.01s)")).collect();
+            let output = lines.join("\n");
             judge(Some("go test ./..."), &output, Reported::Exit(1)).has_more
         };
         assert_eq!([1, 3, 4, 9].map(failed), [false, false, true, true]);
