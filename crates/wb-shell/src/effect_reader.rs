@@ -385,6 +385,11 @@ mod tests {
         );
         let picked = [GitEffect::Picked("a1".into()), GitEffect::Reverted("b2".into())];
         check_git("git cherry-pick -X theirs a1; git revert --strategy ours -m 1 b2", &picked);
+        for deletion in
+            ["git push origin :topic", "git push -d origin topic", "git push origin :refs/heads/topic"]
+        {
+            check_git(deletion, &[GitEffect::Unbranched("origin/topic".into())]);
+        }
         check_git("git push --dry-run; git -C /a -c x=y --no-pager push -u origin b", &[GitEffect::Pushed]);
     }
 

@@ -204,7 +204,7 @@ fn effect<'a>(sub: &str, args: &Args<'_, 'a>, step: &Step<'a>) -> Option<GitEffe
                 GitEffect::Committed { message }
             }
         }
-        "push" => GitEffect::Pushed,
+        "push" => return Some(deleted_on_remote(args).map_or(GitEffect::Pushed, GitEffect::Unbranched)),
         "pull" => GitEffect::Pulled,
         "merge" => GitEffect::Merged(args.name(MESSAGES)?),
         "rebase" if !args.has(&["--skip", "--show-current-patch", "--edit-todo"]) => GitEffect::Rebased,
@@ -227,6 +227,16 @@ fn effect<'a>(sub: &str, args: &Args<'_, 'a>, step: &Step<'a>) -> Option<GitEffe
         "clean" if has(args.words, 'f', "--force") => GitEffect::Cleaned,
         _ => return None,
     })
+}
+
+/// Returns the branch that a push deletes, below its remote: `git push origin :topic`.
+fn deleted_on_remote<'a>(args: &Args<'_, 'a>) -> Option<Cow<'a, str>> {
+    let mut plain = args.plain(&["-o", "--push-option"]);
+    let (remote, branch) = (plain.next()?, plain.next()?);
+    let is_deletion = args.has(&["-d", "--delete"]);
+    let name = branch.text.strip_prefix(':').or_else(|| is_deletion.then_some(&*branch.text))?;
+    let name = name.strip_prefix("refs/heads/").unwrap_or(name);
+    (plain.next().is_none() && !name.is_empty()).then(|| format!("{}/{name}", remote.text).into())
 }
 
 fn reset<'a>(args: &Args<'_, 'a>) -> Option<GitEffect<'a>> {

@@ -320,11 +320,12 @@ impl Facts {
         &self.omitted
     }
 
-    /// Returns the number in the session, from 1 on, of the message with a request; `None` for one
-    /// that an earlier digest quotes.
+    /// Returns the number in the session of the message with a request, as lookups count; `None` for
+    /// one that an earlier digest quotes.
     pub fn message_of(&self, turn: &Turn) -> Option<u32> {
         let elided = self.elided.n_before();
-        let number = turn.start.saturating_add(elided).saturating_add(u32::from(elided == 0));
+        // The digest is a message here and none there.
+        let number = turn.start.saturating_add(elided).saturating_sub(u32::from(elided > 0));
         (turn.source == RequestSource::Message).then_some(number)
     }
 

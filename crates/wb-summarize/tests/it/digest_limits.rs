@@ -20,7 +20,7 @@ fn requests_that_found_no_room_are_a_marked_gap_also_in_the_next_digest() {
     let first = render(None, &talk, 4_000);
     let (before, behind) = first.split_once(GAP).expect("a gap");
     let (listed, quoted) = (behind.lines().next().unwrap_or_default(), first.matches("Request ").count());
-    assert!(listed.starts_with(&format!("{}, of messages 2, 3, 4", 40 - quoted)), "{first}");
+    assert!(listed.starts_with(&format!("{}, of messages 1, 2, 3", 40 - quoted)), "{first}");
     assert!(before.contains("- First request: Request 0:") && !before.contains("- Earlier"), "{first}");
     assert!(behind.contains("- Latest request: Request 39:"), "{first}");
     let next = render(Some(&first), &[request(40)], 6_000);
