@@ -36,6 +36,9 @@ pub(super) struct OpenCall {
     pub(super) input: Value,
     /// The number of the message that makes the call.
     pub(super) at: u32,
+    /// True if the message makes no other call.
+    #[serde(default)]
+    pub(super) is_alone: bool,
     /// The lines of a file that the call replaces by others.
     pub(super) replaced: Vec<String>,
     /// True if it changes the numbers of later lines.

@@ -277,10 +277,15 @@ impl Facts {
                 _ => {}
             }
         }
+        let mut n_calls = 0;
         for block in content {
             if let Block::ToolCall { id, name, input } = block {
                 self.on_call(id, name, input, at, vocabulary);
+                n_calls += 1;
             }
+        }
+        if let Some(call) = self.open_calls.last_mut().filter(|_| n_calls == 1) {
+            call.is_alone = true;
         }
     }
 
@@ -356,6 +361,7 @@ impl Facts {
             name: name.to_owned(),
             input,
             at,
+            is_alone: false,
             replaced,
             moves_lines,
             replaces_all,
@@ -395,6 +401,11 @@ impl Facts {
             .as_ref()
             .map_or_else(|| vocabulary.role(tool_name), |call| vocabulary.call_role(tool_name, &call.input));
         let changes = matches!(role, Some(ToolRole::Edit | ToolRole::Write));
+        if let Some(call) = open.as_ref().filter(|call| changes && (is_error || is_refusal) && call.is_alone)
+        {
+            // What it would have written is in no file.
+            self.mentions.overtake(&[call.at]);
+        }
         // The task list, changes and refusals are kept as such.
         let says_nothing =
             role == Some(ToolRole::Plan) || changes && !is_error && !output.contains('\n') || is_refusal;
