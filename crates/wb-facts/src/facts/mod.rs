@@ -320,8 +320,8 @@ impl Facts {
         &self.omitted
     }
 
-    /// Returns the number in the session of the message with a request, as lookups count; `None` for
-    /// one that an earlier digest quotes.
+    /// Returns the number in the session of the message with a request, as lookups count; `None`
+    /// for one that an earlier digest quotes.
     pub fn message_of(&self, turn: &Turn) -> Option<u32> {
         let elided = self.elided.n_before();
         // The digest is a message here and none there.

@@ -200,10 +200,8 @@ fn lines_of_an_edit_that_failed_are_in_no_file() {
     let talk = |is_error: bool| {
         let input = serde_json::json!({"file_path": "src/state.rs", "old_string": "fn a() {}",
             "new_string": "fn normalize_after_load() {\n    migrate_session_state();\n}"});
-        let result = match is_error {
-            true => Message::tool_error("c1", "Edit", "The tool use was rejected."),
-            false => Message::tool_result("c1", "Edit", "The file src/state.rs has been updated."),
-        };
+        let make = if is_error { Message::tool_error } else { Message::tool_result };
+        let result = make("c1", "Edit", "The file src/state.rs was seen.");
         let call = Message::assistant_blocks(vec![Block::call("c1", "Edit", input)]);
         let talk = [Message::user("Rename it."), call, result, Message::assistant("So it is.")];
         local_digest(&talk, &ToolVocabulary::default(), None).render(8_000)
