@@ -206,13 +206,16 @@ fn has_no_object(sentence: &str) -> bool {
         "without", "unless", "until", "before", "after", "when", "while", "if", "during", "again", "yet",
         "ever", "anymore", "once",
     ];
-    let lower = sentence.to_lowercase().replace('’', "'");
-    let words: Vec<&str> = lower.split(|c: char| c.is_whitespace() || ",.;!".contains(c)).collect();
-    let Some(ban) = words.iter().take(MOST_NAMES + 1).position(|word| BANS.contains(word)) else {
-        return false;
-    };
-    words.get(ban + 2).is_none_or(|next| next.is_empty() || AFTER.contains(next))
-        && words.get(ban + 1).is_some_and(|verb| !verb.is_empty())
+    let is_one_of = |word: &str, list: &[&str]| list.iter().any(|known| is_word(word, known));
+    let mut words = sentence.split(|c: char| c.is_whitespace() || ",.;!".contains(c));
+    words.by_ref().take(MOST_NAMES + 1).any(|word| is_one_of(word, &BANS))
+        && words.next().is_some_and(|verb| !verb.is_empty())
+        && words.next().is_none_or(|next| next.is_empty() || is_one_of(next, &AFTER))
+}
+
+/// Returns whether a word is a known one, in whatever case and with whatever apostrophe.
+fn is_word(word: &str, known: &str) -> bool {
+    word.chars().map(|c| if c == '’' { '\'' } else { c.to_ascii_lowercase() }).eq(known.chars())
 }
 
 /// Returns the index of the word by which a sentence refers to the one before: `Never push it.`

@@ -237,18 +237,33 @@ fn size(entry: &str) -> usize {
 
 /// Returns the words of a request behind a label, with further lines indented.
 pub(crate) fn request_words(label: &str, turn: &Turn, max_bytes: usize) -> String {
-    let words = indented(&tidy(&clip(&turn.asked, max_bytes)));
-    [label, " ", &words, updated_mark(turn.is_updated)].concat()
+    let words = tidy(&clip(&turn.asked, max_bytes));
+    let mark = updated_mark(turn.is_updated);
+    let mut out = String::with_capacity(label.len() + 1 + indented_len(&words) + mark.len());
+    out.push_str(label);
+    out.push(' ');
+    indent_into(&mut out, &words);
+    out.push_str(mark);
+    out
 }
 
-/// Indents all lines but the first and the empty ones.
-pub(crate) fn indented(words: &str) -> String {
-    let mut out = String::with_capacity(words.len() + words.matches('\n').count() * 2);
+fn indented_len(words: &str) -> usize {
+    words.len() + 2 * words.matches('\n').count()
+}
+
+/// Appends words with all lines but the first and the empty ones indented.
+fn indent_into(out: &mut String, words: &str) {
     for (nth, line) in words.split('\n').enumerate() {
         if nth > 0 {
             out.push_str(if line.is_empty() { "\n" } else { "\n  " });
         }
         out.push_str(line);
     }
+}
+
+/// Indents all lines but the first and the empty ones.
+pub(crate) fn indented(words: &str) -> String {
+    let mut out = String::with_capacity(indented_len(words));
+    indent_into(&mut out, words);
     out
 }
