@@ -50,7 +50,7 @@ pub(crate) fn carry_out(args: &Undo, undone: bool) -> Result<(UndoJson, UndoMeth
     let failed = |error| history_error(&file, &error);
     let access = if args.dry_run { Access::Read } else { Access::Write };
     let (mut document, mut history) = open_with_history(&args.file, access)?;
-    history.detect_delegated(document.as_ref()).map_err(failed)?;
+    history.detect_finished(document.as_ref()).map_err(failed)?;
     let session = split(&args.file).1;
     if history.unsettled().is_none() {
         // If there is nothing to do, skip the wait for an agent.
@@ -62,7 +62,7 @@ pub(crate) fn carry_out(args: &Undo, undone: bool) -> Result<(UndoJson, UndoMeth
         }
         history.settle(document.as_mut()).map_err(failed)?;
     }
-    history.detect_delegated(document.as_ref()).map_err(failed)?;
+    history.detect_finished(document.as_ref()).map_err(failed)?;
     let operation = history.find_in(session, args.operation, !undone).map_err(failed)?;
     let stamp = stamp();
     let how = match (args.dry_run, undone) {

@@ -90,7 +90,10 @@ impl History {
         self.last_id = self.last_id.max(entry.id());
         match entry {
             Entry::Planned(operation) => {
-                self.pending = Some(operation.id);
+                // Each outcome is written before the next plan, so this line was lost.
+                if let Some(lost) = self.pending.replace(operation.id) {
+                    self.done.push((lost, Vec::new(), None));
+                }
                 self.operations.push(*operation);
             }
             Entry::Done { id, after, n_bytes } => {
@@ -154,47 +157,44 @@ impl History {
     /// The beginning of an append that a power cut left is removed.
     pub fn settle(&mut self, document: &mut dyn Document) -> Result<(), HistoryError> {
         let Some(id) = self.pending else { return Ok(()) };
-        let Some(operation) = self.operations.iter().find(|it| it.id == id) else { return Ok(()) };
-        if operation.by_agent.is_some() {
-            let entry = self.written_by_agent(document)?.unwrap_or(Entry::Dropped { id });
+        if let Some(entry) = self.finished(document)? {
             return self.write(entry);
         }
-        let (set, conversation) = (operation.changes.clone(), operation.conversation.clone());
-        match progress(document.parts(), &set).map_err(|error| HistoryError::List(error.to_string()))? {
-            // What others wrote since does not undo it.
-            Progress::Finished => {
-                let after = record_refs(document, &document.view(&conversation)?)?;
-                // The view includes what others wrote since.
-                return self.write(Entry::Done { id, after, n_bytes: None });
-            }
-            Progress::Torn(cut) => document.commit(&cut)?,
-            Progress::NotBegun | Progress::Foreign => {}
+        let of_ours = self.operations.iter().find(|it| it.id == id && it.by_agent.is_none());
+        if let Some(Progress::Torn(cut)) = of_ours.map(|it| progress_of(document, it)).transpose()? {
+            document.commit(&cut)?;
         }
         self.write(Entry::Dropped { id })
     }
 
-    /// Detects whether an agent wrote the compaction that was left to it; the next change of the
-    /// list writes that down.
-    pub fn detect_delegated(&mut self, document: &dyn Document) -> Result<(), HistoryError> {
-        if let Some(entry) = self.written_by_agent(document)? {
+    /// Detects whether the session contains the operation whose outcome is not in the list: one that
+    /// was interrupted, or one that was left to an agent. The next change of the list writes that
+    /// down.
+    pub fn detect_finished(&mut self, document: &dyn Document) -> Result<(), HistoryError> {
+        if let Some(entry) = self.finished(document)? {
             self.detected = Some(entry.clone());
             self.take(entry);
         }
         Ok(())
     }
 
-    fn written_by_agent(&self, document: &dyn Document) -> Result<Option<Entry>, HistoryError> {
-        let pending = self.operations.iter().find(|it| Some(it.id) == self.pending);
-        let Some((operation, by_agent)) = pending.and_then(|it| Some((it, it.by_agent.as_ref()?))) else {
+    fn finished(&self, document: &dyn Document) -> Result<Option<Entry>, HistoryError> {
+        let Some(operation) = self.operations.iter().find(|it| Some(it.id) == self.pending) else {
             return Ok(None);
         };
         let view = document.view(&operation.conversation)?;
-        let Some(messages) = by_agent.messages(&view) else { return Ok(None) };
-        Ok(Some(Entry::Done {
-            id: operation.id,
-            after: record_refs_of(document, &view, messages)?,
-            n_bytes: None,
-        }))
+        let after = match &operation.by_agent {
+            Some(by_agent) => {
+                let Some(messages) = by_agent.messages(&view) else { return Ok(None) };
+                record_refs_of(document, &view, messages)?
+            }
+            // What others wrote since does not undo it, and is in the view.
+            None if matches!(progress_of(document, operation)?, Progress::Finished) => {
+                record_refs(document, &view)?
+            }
+            None => return Ok(None),
+        };
+        Ok(Some(Entry::Done { id: operation.id, after, n_bytes: None }))
     }
 
     /// Writes a change into a session as an operation of the list; returns its number and the new
@@ -344,6 +344,10 @@ impl History {
         self.take(entry);
         Ok(())
     }
+}
+
+fn progress_of(document: &dyn Document, operation: &Operation) -> Result<Progress, HistoryError> {
+    progress(document.parts(), &operation.changes).map_err(|error| HistoryError::List(error.to_string()))
 }
 
 #[cfg(test)]

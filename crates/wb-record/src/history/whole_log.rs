@@ -36,7 +36,8 @@ impl WholeLog {
     fn before(&self, conversation: &str) -> Option<&dyn Document> {
         let read = || {
             let path = self.path.canonicalize().ok()?;
-            let history = History::open_for(&path, Access::Read).ok()?;
+            let mut history = History::open_for(&path, Access::Read).ok()?;
+            history.detect_finished(self.document.as_ref()).ok()?;
             history.before_compactions(self.document.as_ref(), conversation).ok()?
         };
         self.before.get_or_init(read).as_deref()

@@ -37,7 +37,7 @@ impl SessionHistory {
     fn open(file: &Path) -> Result<Self, UserError> {
         let (document, mut history) = open_with_history(file, Access::Read)?;
         let file = file.display().to_string();
-        history.detect_delegated(document.as_ref()).map_err(|error| history_error(&file, &error))?;
+        history.detect_finished(document.as_ref()).map_err(|error| history_error(&file, &error))?;
         Ok(Self { file, document, history })
     }
 

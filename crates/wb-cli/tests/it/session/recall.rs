@@ -156,6 +156,37 @@ fn what_two_compactions_folded_is_found_again_in_every_kind_of_file() {
     }
 }
 
+#[test]
+fn a_damaged_list_of_operations_still_gives_back_what_they_folded() {
+    let project = Project::new();
+    let long: Vec<String> = (0..20).map(|n| format!("Step {n}: {}", "and so on ".repeat(90))).collect();
+    project.write("33333333-new", &long.iter().map(String::as_str).collect::<Vec<_>>());
+    let whole = project.path("33333333-new").display().to_string();
+    // The outcome of the first or of the last compaction is lost.
+    for lost in [1, 3] {
+        let file = project.folder.join(format!("{lost}.json"));
+        let path = file.display().to_string();
+        project.wb(&["convert", &whole, "--to", "openai", "-o", &path]);
+        let before = std::fs::read(&file).unwrap();
+        for target in ["60%", "20%"] {
+            project.wb(&["compact", &path, "--in-place", "--allow-open", "--target", target]);
+        }
+        let list = project.folder.join(format!("{lost}.json.wb-log"));
+        let lines = std::fs::read_to_string(&list).unwrap();
+        let mut lines: Vec<&str> = lines.split_inclusive('\n').collect();
+        assert_eq!(lines.len(), 4);
+        lines[lost] = if lost == 3 { "{\"done" } else { "" };
+        std::fs::write(&list, lines.concat()).unwrap();
+        let answer = json_of(&project.wb(&["recall", &path, "Step 3:", "--json"]));
+        assert_eq!(answer["sessions"][0]["n_messages"], json!(20), "{answer}");
+        for _ in 0..2 {
+            let undone = project.wb(&["undo", &path, "--allow-open"]);
+            assert_eq!(undone.code, 0, "{lost}: {}", undone.stderr);
+        }
+        assert_eq!(std::fs::read(&file).unwrap(), before);
+    }
+}
+
 /// Talks to `wb mcp` and returns its answers.
 fn served(home: &Path, folder: &Path, requests: &[Value]) -> Vec<Value> {
     let mut server = Command::new(env!("CARGO_BIN_EXE_wb"))

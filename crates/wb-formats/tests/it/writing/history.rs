@@ -303,7 +303,7 @@ fn a_compaction_by_the_agent_that_was_detected_is_still_known_after_its_undo_was
     let (view, patch) = left_to_agent(document.as_mut(), &mut history);
     let set = document.render("", &view, &items(&patch, view.messages.len()), &stamp(2)).unwrap();
     document.commit(&set).unwrap();
-    history.detect_delegated(document.as_ref()).unwrap();
+    history.detect_finished(document.as_ref()).unwrap();
     history.undo(document.as_mut(), None, &stamp(3)).unwrap();
     let again = History::open(history.into_list()).unwrap();
     assert_eq!(again.operations().map(|it| it.id).collect::<Vec<_>>(), [1, 2]);
