@@ -29,7 +29,7 @@ const LEAST_SENTENCES: usize = 5;
 const UNITS: f64 = 20.0;
 const LEAST: i32 = 3;
 /// The score from which a sentence is a rule.
-const THRESHOLD: f64 = 0.3;
+const THRESHOLD: f64 = 0.5;
 
 #[derive(Deserialize)]
 struct Labelled {
