@@ -60,6 +60,34 @@ pub fn clip(text: &str, max_bytes: usize) -> Cow<'_, str> {
     Cow::Owned([head(text, room - end), CLIP_MARK, tail(text, end)].concat())
 }
 
+/// The longest part of a word that [`clip_words`] leaves out at a cut: longer ones are text without
+/// blanks.
+const WORD_BYTES: usize = 32;
+
+/// Clips like [`clip`], but leaves out what a cut would keep of a word.
+///
+/// ```
+/// let text = "check the edge cases of the parser and of the writer";
+/// assert_eq!(wb_message::text::clip_words(text, 47), "check the edge\n[… clipped …]\nwriter");
+/// ```
+pub fn clip_words(text: &str, max_bytes: usize) -> Cow<'_, str> {
+    let clipped = clip(text, max_bytes);
+    let Some(room) = max_bytes.checked_sub(CLIP_MARK.len()).filter(|_| text.len() > max_bytes) else {
+        return clipped;
+    };
+    let (head, tail) = (head(text, room - room / 3), tail(text, room / 3));
+    let is_cut = |at: usize| {
+        !text[..at].ends_with(char::is_whitespace) && !text[at..].starts_with(char::is_whitespace)
+    };
+    let in_head =
+        head.rfind(char::is_whitespace).filter(|at| is_cut(head.len()) && head.len() - at <= WORD_BYTES);
+    let in_tail =
+        tail.find(char::is_whitespace).filter(|at| is_cut(text.len() - tail.len()) && *at <= WORD_BYTES);
+    let head = in_head.map_or(head, |end| head[..end].trim_end());
+    let tail = in_tail.map_or(tail, |start| tail[start..].trim_start());
+    Cow::Owned([head, CLIP_MARK, tail].concat())
+}
+
 /// Keeps whole lines of the head and the tail, where [`clip`] keeps characters: the rest of a cut
 /// line could look like a line of another kind. Below the size of the mark, nothing is left.
 pub fn clip_lines(text: String, max_bytes: usize) -> String {

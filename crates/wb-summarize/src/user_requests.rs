@@ -14,7 +14,7 @@ use wb_language::constraints::constraints;
 use wb_language::plain_words;
 use wb_language::short_answers::is_answer;
 use wb_language::user_text::is_acknowledgement;
-use wb_message::text::{clip, tidy};
+use wb_message::text::{clip_words, tidy};
 
 /// Bytes of a user's request that are kept verbatim.
 pub const REQUEST_BYTES: usize = wb_language::UTTERANCE_BYTES;
@@ -237,7 +237,7 @@ fn size(entry: &str) -> usize {
 
 /// Returns the words of a request behind a label, with further lines indented.
 pub(crate) fn request_words(label: &str, turn: &Turn, max_bytes: usize) -> String {
-    let words = tidy(&clip(&turn.asked, max_bytes));
+    let words = tidy(&clip_words(&turn.asked, max_bytes));
     let mark = updated_mark(turn.is_updated);
     let mut out = String::with_capacity(label.len() + 1 + indented_len(&words) + mark.len());
     out.push_str(label);

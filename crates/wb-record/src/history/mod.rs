@@ -167,9 +167,8 @@ impl History {
         self.write(Entry::Dropped { id })
     }
 
-    /// Detects whether the session contains the operation whose outcome is not in the list: one that
-    /// was interrupted, or one that was left to an agent. The next change of the list writes that
-    /// down.
+    /// Detects whether the session contains the operation whose outcome is not in the list: it was
+    /// interrupted or left to an agent. The next change of the list writes that down.
     pub fn detect_finished(&mut self, document: &dyn Document) -> Result<(), HistoryError> {
         if let Some(entry) = self.finished(document)? {
             self.detected = Some(entry.clone());

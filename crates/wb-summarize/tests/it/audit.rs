@@ -288,6 +288,15 @@ fn what_a_command_answers_is_no_approval() {
 }
 
 #[test]
+fn a_part_of_what_the_user_wrote_is_no_approval() {
+    let mut session = Composed::default();
+    session.user("Read the patch. Think about edge cases and make sure your fix handles them as well.");
+    let n_found = |summary: &str| audit(summary, &session.facts()).len();
+    assert_eq!(n_found("edge cases and make sure your fix handles them as well"), 0);
+    assert_eq!(n_found("The maintainer approved the release."), 1);
+}
+
+#[test]
 fn the_tool_that_a_digest_names_is_no_claim() {
     let mut session = Composed::default();
     session.user("Why does crates/cart/src/totals.rs fail?");

@@ -71,10 +71,18 @@ fn an_operation_that_was_cut_short_is_settled_before_it_is_undone() {
     let list = odd.path("s.jsonl.wb-log");
     let planned = fs::read_to_string(&list).unwrap().lines().next().unwrap().to_owned();
     fs::write(&list, planned + "\n").unwrap();
+    let json_log =
+        || -> Value { serde_json::from_str(&odd.run("log", "s.jsonl", &["--json"]).stdout).unwrap() };
+    let compacted = odd.bytes();
+    fs::write(odd.path("s.jsonl"), &odd.before).unwrap();
     let log = odd.run("log", "s.jsonl", &[]).stdout;
     assert!(log.starts_with("operation 1 was interrupted or left to the agent; the next `wb undo`"), "{log}");
-    let log: Value = serde_json::from_str(&odd.run("log", "s.jsonl", &["--json"]).stdout).unwrap();
-    assert_eq!(log["unsettled"], 1);
+    assert_eq!(json_log()["unsettled"], 1);
+    fs::write(odd.path("s.jsonl"), compacted).unwrap();
+    assert_eq!(
+        (&json_log()["unsettled"], &json_log()["operations"][0]["operation"]),
+        (&Value::Null, &Value::from(1))
+    );
     let undone = odd.run("undo", "s.jsonl", &["--allow-open"]);
     assert_eq!(undone.code, 0, "{}", undone.stderr);
     assert!(odd.bytes() == odd.before);

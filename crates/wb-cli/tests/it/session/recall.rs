@@ -157,7 +157,7 @@ fn what_two_compactions_folded_is_found_again_in_every_kind_of_file() {
 }
 
 #[test]
-fn a_damaged_list_of_operations_still_gives_back_what_they_folded() {
+fn what_was_folded_is_found_and_undone_after_the_list_of_operations_lost_a_line() {
     let project = Project::new();
     let long: Vec<String> = (0..20).map(|n| format!("Step {n}: {}", "and so on ".repeat(90))).collect();
     project.write("33333333-new", &long.iter().map(String::as_str).collect::<Vec<_>>());
