@@ -13,7 +13,6 @@ const MOST_LINES: usize = 12;
 /// The share of a quote that must be the user's, and the words that make it long enough to decide.
 const LEAST_SHARE: f64 = 0.34;
 const LEAST_WORDS: usize = 8;
-const VERBATIM_SHARE: f64 = 0.9;
 
 /// Finds constraints that the summary does not have.
 pub(super) fn constraints(lines: &[SummaryLine<'_>], facts: &Facts, out: &mut Vec<Finding>) {
@@ -102,11 +101,8 @@ pub(super) fn approvals(lines: &[SummaryLine<'_>], facts: &Facts, out: &mut Vec<
         let is_run = line.text.starts_with(COMMAND) && line.text.contains(ARROW);
         !line.is_code && !is_ahead && !is_run && line.topic != Topic::Shown
     };
-    // What a digest quotes of a longer request.
-    let is_verbatim =
-        |text: &str| facts.ledger().known.share_said(text).is_some_and(|share| share >= VERBATIM_SHARE);
     for line in lines.iter().filter(is_words) {
-        for sentence in sentences(line.text).filter(|it| !is_verbatim(it)) {
+        for sentence in sentences(line.text) {
             if let Some(Consent { about, acts }) = consent(sentence)
                 && said.is_unheard(&about)
                 && acts.iter().all(|act| said.is_unsaid(act))

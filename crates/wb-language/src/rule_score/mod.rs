@@ -7,12 +7,14 @@
 mod concepts;
 #[cfg(test)]
 mod training;
+mod weights;
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::LazyLock;
 
 use self::concepts::{CONCEPTS, Concept, N_CONCEPTS};
+use self::weights::weight;
 use crate::UTTERANCE_BYTES;
 use crate::constraint_rules::Kind;
 use crate::tokens::{Piece, pieces};
@@ -124,15 +126,7 @@ impl Lexicon {
     }
 }
 
-/// Returns the trait of a name in `weights.txt`.
-fn named_trait(name: &str) -> Trait {
-    match name.strip_prefix('+').and_then(|rest| rest.split_once('+')) {
-        Some((one, two)) => pair(Fnv::word(one).0, Fnv::word(two).0),
-        None => Fnv::word(name).0,
-    }
-}
-
-fn pair(one: u64, two: u64) -> Trait {
+const fn pair(one: u64, two: u64) -> Trait {
     one.rotate_left(21).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ two
 }
 
@@ -247,23 +241,12 @@ impl Setting<'_> {
     }
 }
 
-/// The weights of traits.
-static WEIGHTS: LazyLock<Map<i32>> = LazyLock::new(|| {
-    let mut all = Map::default();
-    for line in include_str!("weights.txt").lines() {
-        let mut words = line.split(' ');
-        let Some(weight) = words.next().and_then(|weight| weight.parse().ok()) else { continue };
-        all.extend(words.map(|name| (named_trait(name), weight)));
-    }
-    all
-});
-
 /// Returns whether a sentence of a text binds beyond the current step.
 pub(crate) fn is_lasting(all: &[Setting<'_>], nth: usize) -> bool {
     if all[nth].sentence.len() > UTTERANCE_BYTES {
         return false;
     }
-    let (weights, mut sum) = (&*WEIGHTS, 0);
-    visit(all, nth, |it, _| sum += weights.get(&it).unwrap_or(&0));
+    let mut sum = 0;
+    visit(all, nth, |it, _| sum += weight(it));
     sum > 0
 }
