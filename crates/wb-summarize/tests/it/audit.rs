@@ -288,12 +288,15 @@ fn what_a_command_answers_is_no_approval() {
 }
 
 #[test]
-fn a_part_of_what_the_user_wrote_is_no_approval() {
+fn what_the_user_wrote_at_the_end_of_a_long_request_is_no_approval_of_others() {
     let mut session = Composed::default();
-    session.user("Read the patch. Think about edge cases and make sure your fix handles them as well.");
-    let n_found = |summary: &str| audit(summary, &session.facts()).len();
-    assert_eq!(n_found("edge cases and make sure your fix handles them as well"), 0);
-    assert_eq!(n_found("The maintainer approved the release."), 1);
+    let long: Vec<String> = (0..200).map(|n| format!("Column {n} of table{n} is empty.")).collect();
+    session.user(&format!("{} Think about edge cases and make sure your fix handles them.", long.join(" ")));
+    let is_found = |summary: &str| {
+        audit(summary, &session.facts()).iter().any(|finding| finding.kind == FindingKind::UnknownApproval)
+    };
+    assert!(!is_found("edge cases and make sure your fix handles them"));
+    assert!(is_found("The maintainer approved the release."));
 }
 
 #[test]

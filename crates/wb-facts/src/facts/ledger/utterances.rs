@@ -8,9 +8,10 @@ use wb_message::pairing::id_key;
 use wb_language::constraints::{Kind, constraints};
 use wb_language::user_text::is_acknowledgement;
 
-/// Words of the user that are kept, the newest ones, and words of one text.
+/// Texts of the user that are kept, the newest ones.
 const MOST_SAID: usize = 160;
-const MOST_WORDS: usize = 120;
+/// Words of a text of the user, and of what the agent said before, that are kept.
+const MOST_WORDS: usize = 1_000;
 /// The part of a text that is about something, at its end, in bytes.
 pub(crate) const END_BYTES: usize = 1_200;
 
@@ -234,6 +235,8 @@ impl Utterances {
         let nods = assent == Assent::Yes;
         let before = if nods { self.before.as_slice() } else { &[] };
         let mut stems: Vec<u32> = own.chain(before.iter().copied()).collect();
+        stems.sort_unstable();
+        stems.dedup();
         stems.shrink_to_fit();
         while self.texts.len() >= MOST_SAID {
             self.texts.remove(0);
