@@ -1,7 +1,7 @@
 //! Answers, approvals and refusals of the user in the results of tool calls.
 
 use serde_json::Value;
-use wb_message::text::{clip, head, one_line};
+use wb_message::text::{clip_words, head, one_line};
 
 use crate::tasks::{bare_name, is_of_server};
 use crate::user_text::{is_rejection, rejected_words};
@@ -43,7 +43,7 @@ pub enum Answer {
 pub fn answers(tool: &str, input: &Value, result: &str, is_error: bool, is_refusal: bool) -> Vec<Answer> {
     let (is_plan, is_question) = (proposes_a_plan(tool), asks_the_user(tool));
     if is_refusal || (is_plan || is_question) && is_rejection(result) {
-        let words = rejected_words(result).map(|words| clip(words, UTTERANCE_BYTES).into_owned());
+        let words = rejected_words(result).map(|words| clip_words(words, UTTERANCE_BYTES).into_owned());
         return vec![Answer::Refused { what: describe(tool, input), words }];
     }
     if is_plan {
@@ -137,7 +137,7 @@ fn question_answers(input: &Value, result: &str) -> Vec<Answer> {
         let answer = answer.or_else(|| quoted_answer(result, question).map(str::to_owned));
         let alone = || (questions.len() == 1 && json.is_none()).then(|| plain_answer(result).to_owned());
         let answer = answer.or_else(alone).filter(|answer| !answer.trim().is_empty())?;
-        let answer = clip(&answer, UTTERANCE_BYTES).into_owned();
+        let answer = clip_words(&answer, UTTERANCE_BYTES).into_owned();
         Some(Answer::Answered { question: one_line(question, WHAT_CHARS), answer })
     };
     questions.iter().enumerate().filter_map(|(nth, question)| answered(nth, question)).collect()

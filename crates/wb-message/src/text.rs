@@ -53,11 +53,14 @@ pub fn clip(text: &str, max_bytes: usize) -> Cow<'_, str> {
     if text.len() <= max_bytes {
         return Cow::Borrowed(text);
     }
-    let Some(room) = max_bytes.checked_sub(CLIP_MARK.len()) else {
-        return Cow::Borrowed(head(text, max_bytes));
-    };
-    let end = room / 3;
-    Cow::Owned([head(text, room - end), CLIP_MARK, tail(text, end)].concat())
+    let Some((head, tail)) = ends(text, max_bytes) else { return Cow::Borrowed(head(text, max_bytes)) };
+    Cow::Owned([head, CLIP_MARK, tail].concat())
+}
+
+/// Returns what [`clip`] keeps of a text that does not fit, if there is room for the mark.
+fn ends(text: &str, max_bytes: usize) -> Option<(&str, &str)> {
+    let room = max_bytes.checked_sub(CLIP_MARK.len())?;
+    Some((head(text, room - room / 3), tail(text, room / 3)))
 }
 
 /// The longest part of a word that [`clip_words`] leaves out at a cut: longer ones are text without
@@ -71,20 +74,18 @@ const WORD_BYTES: usize = 32;
 /// assert_eq!(wb_message::text::clip_words(text, 47), "check the edge\n[… clipped …]\nwriter");
 /// ```
 pub fn clip_words(text: &str, max_bytes: usize) -> Cow<'_, str> {
-    let clipped = clip(text, max_bytes);
-    let Some(room) = max_bytes.checked_sub(CLIP_MARK.len()).filter(|_| text.len() > max_bytes) else {
-        return clipped;
+    let Some((mut head, mut tail)) = ends(text, max_bytes).filter(|_| text.len() > max_bytes) else {
+        return clip(text, max_bytes);
     };
-    let (head, tail) = (head(text, room - room / 3), tail(text, room / 3));
-    let is_cut = |at: usize| {
-        !text[..at].ends_with(char::is_whitespace) && !text[at..].starts_with(char::is_whitespace)
-    };
-    let in_head =
-        head.rfind(char::is_whitespace).filter(|at| is_cut(head.len()) && head.len() - at <= WORD_BYTES);
-    let in_tail =
-        tail.find(char::is_whitespace).filter(|at| is_cut(text.len() - tail.len()) && *at <= WORD_BYTES);
-    let head = in_head.map_or(head, |end| head[..end].trim_end());
-    let tail = in_tail.map_or(tail, |start| tail[start..].trim_start());
+    let blank = char::is_whitespace;
+    if !text[head.len()..].starts_with(blank) {
+        let end = head.rfind(blank).filter(|end| head.len() - end <= WORD_BYTES);
+        head = end.map_or(head, |end| head[..end].trim_end());
+    }
+    if !text[..text.len() - tail.len()].ends_with(blank) {
+        let start = tail.find(blank).filter(|start| *start <= WORD_BYTES);
+        tail = start.map_or(tail, |start| tail[start..].trim_start());
+    }
     Cow::Owned([head, CLIP_MARK, tail].concat())
 }
 
@@ -94,8 +95,7 @@ pub fn clip_lines(text: String, max_bytes: usize) -> String {
     if text.len() <= max_bytes {
         return text;
     }
-    let Some(room) = max_bytes.checked_sub(CLIP_MARK.len()) else { return String::new() };
-    let (head, tail) = (head(&text, room - room / 3), tail(&text, room / 3));
+    let Some((head, tail)) = ends(&text, max_bytes) else { return String::new() };
     let head = head.rfind('\n').map_or(head, |end| &head[..end]);
     let tail = tail.find('\n').map_or("", |end| &tail[end + 1..]);
     [head, CLIP_MARK, tail].concat()

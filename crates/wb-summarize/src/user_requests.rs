@@ -14,7 +14,7 @@ use wb_language::constraints::constraints;
 use wb_language::plain_words;
 use wb_language::short_answers::is_answer;
 use wb_language::user_text::is_acknowledgement;
-use wb_message::text::{clip_words, tidy};
+use wb_message::text::{clip_words, tidy_into};
 
 /// Bytes of a user's request that are kept verbatim.
 pub const REQUEST_BYTES: usize = wb_language::UTTERANCE_BYTES;
@@ -237,33 +237,27 @@ fn size(entry: &str) -> usize {
 
 /// Returns the words of a request behind a label, with further lines indented.
 pub(crate) fn request_words(label: &str, turn: &Turn, max_bytes: usize) -> String {
-    let words = tidy(&clip_words(&turn.asked, max_bytes));
-    let mark = updated_mark(turn.is_updated);
-    let mut out = String::with_capacity(label.len() + 1 + indented_len(&words) + mark.len());
+    let words = clip_words(&turn.asked, max_bytes);
+    let (words, mark) = (indented(&words), updated_mark(turn.is_updated));
+    let mut out = String::with_capacity(label.len() + 1 + words.len() + mark.len());
     out.push_str(label);
     out.push(' ');
-    indent_into(&mut out, &words);
+    tidy_into(&mut out, &words);
     out.push_str(mark);
     out
 }
 
-fn indented_len(words: &str) -> usize {
-    words.len() + 2 * words.matches('\n').count()
-}
-
-/// Appends words with all lines but the first and the empty ones indented.
-fn indent_into(out: &mut String, words: &str) {
+/// Indents all lines but the first and the empty ones.
+pub(crate) fn indented(words: &str) -> Cow<'_, str> {
+    if !words.contains('\n') {
+        return Cow::Borrowed(words);
+    }
+    let mut out = String::with_capacity(words.len() + words.matches('\n').count() * 2);
     for (nth, line) in words.split('\n').enumerate() {
         if nth > 0 {
             out.push_str(if line.is_empty() { "\n" } else { "\n  " });
         }
         out.push_str(line);
     }
-}
-
-/// Indents all lines but the first and the empty ones.
-pub(crate) fn indented(words: &str) -> String {
-    let mut out = String::with_capacity(indented_len(words));
-    indent_into(&mut out, words);
-    out
+    Cow::Owned(out)
 }

@@ -5,7 +5,7 @@ mod changed_file;
 use serde::{Deserialize, Serialize};
 use wb_message::Untrusted;
 use wb_message::markers::has_line_end;
-use wb_message::text::{clip, clip_lines, head, one_line};
+use wb_message::text::{clip, clip_lines, clip_words, head, one_line};
 
 pub use self::changed_file::ChangedFile;
 use super::edited_definitions::Definitions;
@@ -152,7 +152,7 @@ impl Turn {
     }
 
     fn shorten_asked(&mut self) {
-        self.asked = clip(&self.asked, SHORT_BYTES).into_owned();
+        self.asked = clip_words(&self.asked, SHORT_BYTES).into_owned();
     }
 }
 
@@ -182,7 +182,7 @@ impl Turns {
 
     /// Returns the first turn that begins with a request.
     pub(crate) fn of_request(&self, request: &str) -> Option<&Turn> {
-        let asked = clip(request, ASKED_BYTES);
+        let asked = clip_words(request, ASKED_BYTES);
         self.kept.iter().find(|turn| turn.asked == asked)
     }
 
@@ -220,7 +220,7 @@ impl Turns {
             .last()
             .and_then(|before| answered_question(asked, before.said.inspect()))
             .unwrap_or_default();
-        let asked = clip(asked, ASKED_BYTES).into_owned();
+        let asked = clip_words(asked, ASKED_BYTES).into_owned();
         let topics = topics(&asked);
         self.kept.push(Turn {
             number: self.n_requests,
