@@ -62,7 +62,6 @@ pub(crate) fn carry_out(args: &Undo, undone: bool) -> Result<(UndoJson, UndoMeth
         }
         history.settle(document.as_mut()).map_err(failed)?;
     }
-    history.detect_finished(document.as_ref()).map_err(failed)?;
     let operation = history.find_in(session, args.operation, !undone).map_err(failed)?;
     let stamp = stamp();
     let how = match (args.dry_run, undone) {

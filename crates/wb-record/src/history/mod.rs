@@ -181,15 +181,16 @@ impl History {
         let Some(operation) = self.operations.iter().find(|it| Some(it.id) == self.pending) else {
             return Ok(None);
         };
-        let view = document.view(&operation.conversation)?;
+        let view = || document.view(&operation.conversation);
         let after = match &operation.by_agent {
             Some(by_agent) => {
+                let view = view()?;
                 let Some(messages) = by_agent.messages(&view) else { return Ok(None) };
                 record_refs_of(document, &view, messages)?
             }
             // What others wrote since does not undo it, and is in the view.
             None if matches!(progress_of(document, operation)?, Progress::Finished) => {
-                record_refs(document, &view)?
+                record_refs(document, &view()?)?
             }
             None => return Ok(None),
         };

@@ -118,7 +118,7 @@ fn list(shell: &Shell, SessionHistory { file, history, .. }: SessionHistory) -> 
             operations => table(page, operations)?,
         }
         if cut_off {
-            let note = "the last line of the list is truncated, so its operation is unknown";
+            let note = "the last line of the list is truncated; the next operation removes it";
             page.prose("", 2, note)?;
         }
         unsettled.map_or(Ok(()), |id| {
