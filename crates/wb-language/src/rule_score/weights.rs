@@ -21,6 +21,7 @@ pub(super) fn weight(of: Trait) -> i32 {
 }
 
 /// Returns the index of a trait, or of the free slot for it.
+#[expect(clippy::cast_possible_truncation, reason = "the lower bits choose the slot")]
 const fn slot(traits: &[Trait; N_SLOTS], of: Trait) -> usize {
     let mut at = (of ^ (of >> 32)) as usize % N_SLOTS;
     while traits[at] != of && traits[at] != 0 {
@@ -30,6 +31,7 @@ const fn slot(traits: &[Trait; N_SLOTS], of: Trait) -> usize {
 }
 
 /// Reads the lines of the file: a weight, and the names of the traits that have it.
+#[expect(clippy::large_stack_arrays, reason = "it runs in the compiler alone")]
 const fn table() -> Table {
     let mut table = Table { traits: [0; N_SLOTS], weights: [0; N_SLOTS] };
     let (mut at, mut weight, mut n_traits) = (0, None, 0);
