@@ -25,6 +25,7 @@ use crate::history::error::HistoryError;
 use crate::history::operation::{Operation, OperationKind};
 use crate::history::operation_list::{Entry, OperationList};
 use crate::history::record_ref::{RecordRef, record_refs, record_refs_of};
+use crate::json::reformatted::reformatted;
 use crate::json::whole_objects::in_whole_objects;
 use crate::parts::change::{ChangeSet, CommitError};
 use crate::parts::error::FormatError;
@@ -189,9 +190,7 @@ impl History {
                 record_refs_of(document, &view, messages)?
             }
             // What others wrote since does not undo it, and is in the view.
-            None if matches!(progress_of(document, operation)?, Progress::Finished) => {
-                record_refs(document, &view()?)?
-            }
+            None if is_written(document, operation)? => record_refs(document, &view()?)?,
             None => return Ok(None),
         };
         Ok(Some(Entry::Done { id: operation.id, after, n_bytes: None }))
@@ -348,6 +347,19 @@ impl History {
 
 fn progress_of(document: &dyn Document, operation: &Operation) -> Result<Progress, HistoryError> {
     progress(document.parts(), &operation.changes).map_err(|error| HistoryError::List(error.to_string()))
+}
+
+/// Returns whether a session contains what an operation wrote, as it was written or in another
+/// layout.
+fn is_written(document: &dyn Document, operation: &Operation) -> Result<bool, HistoryError> {
+    Ok(match progress_of(document, operation)? {
+        Progress::Finished => true,
+        Progress::NotBegun | Progress::Torn(_) => false,
+        Progress::Foreign => {
+            let back = reformatted(document.parts(), &operation.changes.inverse());
+            back.map_err(FormatError::from)?.is_some()
+        }
+    })
 }
 
 #[cfg(test)]

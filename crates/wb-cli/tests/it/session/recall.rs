@@ -163,27 +163,33 @@ fn what_was_folded_is_found_and_undone_after_the_list_of_operations_lost_a_line(
     project.write("33333333-new", &long.iter().map(String::as_str).collect::<Vec<_>>());
     let whole = project.path("33333333-new").display().to_string();
     // The outcome of the first or of the last compaction is lost.
-    for lost in [1, 3] {
-        let file = project.folder.join(format!("{lost}.json"));
+    for (lost, rewritten) in [(1, false), (3, false), (3, true)] {
+        let name = format!("{lost}-{rewritten}.json");
+        let file = project.folder.join(&name);
         let path = file.display().to_string();
         project.wb(&["convert", &whole, "--to", "openai", "-o", &path]);
-        let before = std::fs::read(&file).unwrap();
+        let messages = || -> Value { serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap() };
+        let before = messages();
         for target in ["60%", "20%"] {
             project.wb(&["compact", &path, "--in-place", "--allow-open", "--target", target]);
         }
-        let list = project.folder.join(format!("{lost}.json.wb-log"));
+        let list = project.folder.join(name + ".wb-log");
         let lines = std::fs::read_to_string(&list).unwrap();
         let mut lines: Vec<&str> = lines.split_inclusive('\n').collect();
         assert_eq!(lines.len(), 4);
         lines[lost] = if lost == 3 { "{\"done" } else { "" };
         std::fs::write(&list, lines.concat()).unwrap();
+        if rewritten {
+            // The agent writes the whole file again, in its own layout.
+            std::fs::write(&file, messages().to_string()).unwrap();
+        }
         let answer = json_of(&project.wb(&["recall", &path, "Step 3:", "--json"]));
         assert_eq!(answer["sessions"][0]["n_messages"], json!(20), "{answer}");
         for _ in 0..2 {
             let undone = project.wb(&["undo", &path, "--allow-open"]);
             assert_eq!(undone.code, 0, "{lost}: {}", undone.stderr);
         }
-        assert_eq!(std::fs::read(&file).unwrap(), before);
+        assert_eq!(messages(), before);
     }
 }
 
