@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use wb_message::markers::CLIP_MARK;
-use wb_message::text::{clip, clip_lines, head, one_line, tail, tidy};
+use wb_message::text::{clip, clip_lines, clip_words, head, one_line, tail, tidy};
 use wb_message::tools::normal_path;
 
 /// Generates texts of one to four bytes a character, with every kind of white space.
@@ -69,6 +69,33 @@ proptest! {
             let expected = [head(&text, room - room / 3), CLIP_MARK, tail(&text, room / 3)].concat();
             prop_assert_eq!(clipped.as_ref(), expected);
         }
+    }
+
+    #[test]
+    fn words_are_clipped_whole(text in any_text(), max in CLIP_MARK.len()..200) {
+        let (clipped, words) = (clip(&text, max), clip_words(&text, max));
+        prop_assert_eq!(&clip_words(&words, max), &words);
+        if text.len() <= max {
+            prop_assert_eq!(&words, &clipped);
+            return Ok(());
+        }
+        let room = max - CLIP_MARK.len();
+        let (first, last) = (head(&text, room - room / 3), tail(&text, room / 3));
+        let blank = char::is_whitespace;
+        // A part of a word stays where more than 32 bytes would be left out.
+        let is_whole = |mark: usize| {
+            let (start, end) = (&words[..mark], &words[mark + CLIP_MARK.len()..]);
+            if !first.starts_with(start) || !last.ends_with(end) {
+                return false;
+            }
+            let is_start = text[start.len()..].starts_with(blank)
+                || start == first && first.rfind(blank).is_none_or(|at| first.len() - at > 32);
+            let is_end = text[..text.len() - end.len()].ends_with(blank)
+                || end == last && last.find(blank).is_none_or(|at| at > 32);
+            is_start && is_end
+        };
+        let mut marks = words.match_indices('\n').filter(|(at, _)| words[*at..].starts_with(CLIP_MARK));
+        prop_assert!(marks.any(|(mark, _)| is_whole(mark)), "{:?}", words);
     }
 
     #[test]
